@@ -9,7 +9,7 @@ use super::{
     error::{CommandError, CommandResult},
     trace::{LineageReader, TraceFormat},
     ui::Ui,
-    workspace::{Invocation, MemoryRoot},
+    workspace::{self, Invocation, MemoryRoot},
 };
 use crate::{
     compaction,
@@ -141,7 +141,7 @@ fn newest_summary(
             Some(end) => CommandError::usage(format!(
                 "there are no summaries yet: the first week with logs ends on {end}"
             ))
-            .hints_from(inventory.wisdom.is_some().then_some("memoird show WISDOM.md")),
+            .hints_from(workspace::present_files(inventory)),
             None => CommandError::usage("there are no summaries yet").hint("memoird compact"),
         }
     })
@@ -174,7 +174,12 @@ fn period_coverage(
     for week in sources.into_iter().filter(|it| it.grain() == Grain::Week && *it != period) {
         logs.extend(quarantined_in_week(week, root)?);
     }
-    let mut found = coverage(summarized, &path, &logs, &reader.lineage, root)?;
+    let mut found = match coverage(summarized, &path, &logs, &reader.lineage, root) {
+        Err(CoverageError::NotSummarized { .. }) if present.is_none() => {
+            return Err(root.no_summary(reader.call, summarized)?);
+        }
+        found => found?,
+    };
     found.period = period.to_string();
     // No job records lines that a person deleted after the summary was written.
     if let Some(text) = root.vault.read_text(&root.vault.layout().decisions())? {

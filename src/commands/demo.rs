@@ -22,7 +22,7 @@ use super::{
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
-    compaction::plan::Selection,
+    compaction::{plan::Selection, review},
     config::{
         self, Config,
         root::{ROOT_FILE_NAME, RootFile},
@@ -146,8 +146,10 @@ pub(super) fn run(global: &GlobalArgs, args: &DemoArgs, ui: &Ui) -> CommandResul
     let week = inventory.weekly.values().next_back().map_or_else(String::new, |it| it.path.clone());
     let month = inventory.monthly.values().next_back();
     let trace = month.map(|it| traceable_bullet(&it.path, &root, &lineage)).transpose()?.flatten();
+    let waiting = lineage.review_queue_len()?
+        + review::quarantined_in_summaries(&root.vault, &inventory, false)?.len();
     let shown = DemoReport {
-        next: next_commands(&dir, trace.as_ref(), &inventory),
+        next: next_commands(&dir, trace.as_ref(), &inventory, waiting),
         journal: args.journal.name(),
         now,
         first_log: inventory.logs.keys().next().map(|it| it.date().to_string()),
@@ -307,7 +309,13 @@ fn traceable_bullet(
     }))
 }
 
-fn next_commands(dir: &Path, trace: Option<&Trace>, inventory: &Inventory) -> Vec<NextCommand> {
+/// Returns what to try next; `waiting` lines and changes wait for a review.
+fn next_commands(
+    dir: &Path,
+    trace: Option<&Trace>,
+    inventory: &Inventory,
+    waiting: usize,
+) -> Vec<NextCommand> {
     let call = format!(
         "{} --root {}",
         shell_quoted(&program_name()),
@@ -325,6 +333,9 @@ fn next_commands(dir: &Path, trace: Option<&Trace>, inventory: &Inventory) -> Ve
         add(format!("coverage {week}"), "what that week left out, and why");
     }
     add("show WISDOM.md".to_owned(), "what an agent reads first");
+    if waiting > 0 {
+        add("review".to_owned(), "decide about the lines that wait for review");
+    }
     add("compact".to_owned(), "run what became due since the demo's date");
     let remove = format!("rm -r {}", shell_quoted(&dir.to_string_lossy()));
     next.push(NextCommand { command: remove, does: "remove the demo" });

@@ -42,6 +42,10 @@ struct DiffReport<'a> {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &DiffArgs, ui: &Ui) -> CommandResult {
+    ui.paged(|| print(global, args, ui))
+}
+
+fn print(global: &GlobalArgs, args: &DiffArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
     let past = HistoryReader::open(&call, &root)?;
     let history = past.find(&args.file)?;

@@ -237,6 +237,10 @@ impl<'a> HistoryReader<'a> {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &HistoryArgs, ui: &Ui) -> CommandResult {
+    ui.paged(|| print(global, args, ui))
+}
+
+fn print(global: &GlobalArgs, args: &HistoryArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
     let past = HistoryReader::open(&call, &root)?;
     let last = if args.all { usize::MAX } else { args.last };

@@ -70,7 +70,8 @@ pub(crate) fn append_entry(
     let date = now.date_naive();
     let Some(entry) = format_entry(now.time(), text) else {
         return Err(CommandError::usage("the entry is empty")
-            .hint("memoird log \"Chose SQLite, because one file is easier to back up\", or `memoird log -` for stdin"));
+            .hint("memoird log \"Chose SQLite, because one file is easier to back up\"")
+            .hint("`memoird log -` reads stdin"));
     };
     let path = root.vault.layout().source_path(&Stem::day(date));
     let lock = WriteLock::acquire(root.vault.layout().root())?;

@@ -81,7 +81,7 @@ pub(super) fn run(global: &GlobalArgs, args: &MemoriesArgs, ui: &Ui) -> CommandR
         ui.note(format!("there are no memories of type {}", kind.memory_type()));
     } else if rows.is_empty() {
         ui.note("there are no typed memories yet: `memoird compact` extracts them from the logs of closed days");
-        ui.note("hint: memoird log \"Decided to use SQLite, because one file is easy to back up\"");
+        ui.note("to write one: memoird log \"Decided to use SQLite, because one file is easy to back up\"");
     } else {
         let cells: Vec<Vec<String>> = rows.iter().map(|it| it.cells(today)).collect();
         ui.table(&["TYPE", "STATEMENTS", "AGE", "USED", "NAME", "FILE"], &cells);

@@ -11,12 +11,14 @@ pub mod ui;
 mod blame;
 pub(crate) mod compact;
 mod completions;
+mod config;
 pub(crate) mod context;
 mod correct;
 mod coverage;
 mod demo;
 mod diff;
 mod doctor;
+mod examples;
 mod forget;
 mod git_snapshot;
 mod history;
@@ -36,6 +38,7 @@ mod mcp;
 mod memories;
 mod model;
 mod own_notes;
+mod pager;
 mod process_hardening;
 mod rebuild;
 mod review;
@@ -56,10 +59,10 @@ pub(crate) mod workspace;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::{
-    error::CommandResult,
+    error::{CommandError, CommandResult},
     ui::{ColorChoice, Ui},
 };
 
@@ -87,6 +90,8 @@ Inspect:
   blame        Show when each line of a file was added, by which run and engine
   diff         Show what changed between two versions of a file
   usage        Show tokens and cost of model calls (alias: cost)
+  list         List the configured memory folders
+  config       Show or edit the configuration
 
 Maintain:
   compact      Run everything that is due now
@@ -107,13 +112,15 @@ Plumbing:
   mcp          Serve the memory folder to an agent over MCP (its program calls this)
   completions  Print a completion script for a shell
   man          Print the manual page, or write one for each command
+  version      Print the version
 
-Options:
+Global options:
 {options}{after-help}";
 
 /// Turns an agent's daily logs into long-term memory, every line traced to its source
 #[derive(Debug, Parser)]
 #[command(name = "memoird", version, help_template = HELP_TEMPLATE, max_term_width = 100)]
+#[command(subcommand_value_name = "VERB")]
 #[command(
     after_help = "`memoird VERB --help` describes one verb. Exit codes: 0 done or nothing to do, 1 a job \
 failed or is stuck, 2 usage, 65 bad data, 69 model unavailable, 73 cannot write, 75 another process \
@@ -123,11 +130,13 @@ struct Cli {
     #[command(flatten)]
     global: GlobalArgs,
     #[command(subcommand)]
-    verb: CliCommand,
+    verb: Option<CliCommand>,
 }
 
 /// Global options.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 struct GlobalArgs {
     /// Use this memory folder
     #[arg(long, global = true, value_name = "DIR")]
@@ -150,6 +159,9 @@ struct GlobalArgs {
     /// When to use color
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     color: ColorChoice,
+    /// Print long output at once, not page by page (`MEMOIRD_PAGER`, `PAGER`)
+    #[arg(long, global = true)]
+    no_pager: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -189,12 +201,26 @@ enum CliCommand {
     Mcp(mcp::McpArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    List(ListArgs),
+    Config(config::ConfigArgs),
+    Version(VersionArgs),
 }
+
+/// List the configured memory folders
+///
+/// One line for each: its logs, what is due, stuck or wrong, and whether a daemon works on it.
+#[derive(Debug, clap::Args)]
+struct ListArgs {}
+
+/// Print the version
+#[derive(Debug, clap::Args)]
+struct VersionArgs {}
 
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
     process_hardening::disable_core_dumps();
-    let cli = match Cli::try_parse() {
+    let parsed = clap_command().try_get_matches().and_then(|it| Cli::from_arg_matches(&it));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(usage) => {
             // A bad call of a hook must not stop the agent that made it.
@@ -202,12 +228,17 @@ pub fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             // Includes `--help` and `--version`; clap chooses the stream.
-            drop(usage.print());
+            if usage.exit_code() != 0 && std::env::args().any(|it| it == "--json") {
+                Ui::new(true, false, false, ColorChoice::Auto).error(&usage_error(&usage));
+            } else {
+                drop(usage.print());
+            }
             return u8::try_from(usage.exit_code()).unwrap_or(2).into();
         }
     };
-    let GlobalArgs { json, quiet, verbose, color, .. } = cli.global;
-    let ui = Ui::new(json, quiet, verbose, color);
+    let GlobalArgs { json, quiet, verbose, color, no_pager, .. } = cli.global;
+    let pager = if no_pager { None } else { pager::from_environment() };
+    let ui = Ui::new(json, quiet, verbose, color).with_pager(pager);
     let root = cli.global.root.clone();
     let result = dispatch(cli, &ui)
         .map_err(|error| root.iter().fold(error, |error, root| error.with_root(root)));
@@ -222,6 +253,14 @@ pub fn main() -> ExitCode {
         return error::CommandErrorKind::CannotWrite.exit_code().into();
     }
     code
+}
+
+/// Converts a mistake in the command line, which clap formats as a line with the error and lines with tips.
+fn usage_error(usage: &clap::Error) -> CommandError {
+    let text = usage.to_string();
+    let mut parts = text.split("\n\n").map(str::trim);
+    let what = parts.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    CommandError::usage(what).hints_from(parts.filter_map(|it| it.strip_prefix("tip: ")))
 }
 
 /// Returns whether this process was started as a hook, even if the rest of the command line is invalid.
@@ -240,10 +279,11 @@ fn is_hook() -> bool {
 
 fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
     let global = cli.global;
-    if !matches!(cli.verb, CliCommand::Run(_)) {
+    if !matches!(cli.verb, Some(CliCommand::Run(_))) {
         logging::start_if_requested()?;
     }
-    match cli.verb {
+    let Some(verb) = cli.verb else { return run_without_verb(&global, ui) };
+    match verb {
         CliCommand::Init(args) => init::run(&global, &args, ui),
         CliCommand::Status(args) => status::run(&global, args, ui),
         CliCommand::Log(args) => log::run(&global, &args, ui),
@@ -276,11 +316,41 @@ fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
         CliCommand::Mcp(args) => mcp::run(&global, &args, ui),
         CliCommand::Completions(args) => Ok(completions::run(&args, ui)),
         CliCommand::Man(args) => man::run(&args, ui),
+        CliCommand::List(_) => status::list(&global, ui),
+        CliCommand::Config(args) => config::run(&global, &args, ui),
+        CliCommand::Version(_) => Ok(show_version(ui)),
     }
 }
 
+/// Shows the status of the memory folder, or elsewhere how to begin.
+fn run_without_verb(global: &GlobalArgs, ui: &Ui) -> CommandResult {
+    let call = workspace::Invocation::load(global)?;
+    match call.config.select_root(global.root.as_deref(), &call.environment) {
+        Err(crate::config::ConfigError::NoRootSelected { roots, .. })
+            if roots.is_empty() && !ui.is_json() =>
+        {
+            ui.data("memoird demo      shows every stage on a sample journal");
+            ui.data("memoird init      sets up memory for agents or a folder; shows a plan first");
+            ui.data("memoird man       prints the manual (memoird man | man -l -); guides are in docs/src");
+            ui.data("memoird --help    lists all verbs");
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => status::run(global, status::StatusArgs {}, ui),
+    }
+}
+
+fn show_version(ui: &Ui) -> ExitCode {
+    let version = env!("CARGO_PKG_VERSION");
+    if ui.is_json() {
+        ui.json(&serde_json::json!({ "version": version }));
+    } else {
+        ui.data(format!("memoird {version}"));
+    }
+    ExitCode::SUCCESS
+}
+
 fn clap_command() -> clap::Command {
-    Cli::command()
+    examples::add_to(Cli::command())
 }
 
 #[cfg(test)]

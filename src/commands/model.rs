@@ -18,7 +18,7 @@ use crate::{
         self,
         plan::{CompactionJob, Selection},
     },
-    config::settings::EngineKind,
+    config::settings::{EngineKind, Settings},
     engine::{configured, model::json as reply_json},
     memory::item::Tier,
     model::{
@@ -109,6 +109,13 @@ pub(super) fn run(global: &GlobalArgs, args: &ModelArgs, ui: &Ui) -> CommandResu
         if let Some(embeddings) = embeddings {
             show_embedding_test(&embeddings, ui);
             return Ok(ExitCode::SUCCESS);
+        }
+        if settings.model == Settings::default().model {
+            return Err(CommandError::config(
+                "no model is configured: the engine without a model is in use, and calls none",
+            )
+            .hint("to configure one: memoird config edit")
+            .hint("`memoird config show --origin` shows the settings"));
         }
         ui.note(
             "the extractive engine is in use and calls no model; testing the configured one anyway",

@@ -9,12 +9,14 @@ use super::{
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
-    memory::period::Period,
     model::{
         connect,
         embedding::{EmbeddingInput, EmbeddingModel},
     },
-    recall::search::{self, Highlighter, Query, SearchCache, SearchOptions, SearchResults},
+    recall::search::{
+        self, Highlighter, Query, SearchCache, SearchOptions, SearchResults,
+        time::date_words::DateWords,
+    },
 };
 
 /// Find the log lines that answer a question
@@ -33,12 +35,12 @@ pub(super) struct SearchArgs {
     /// Only sources of typed memories of this kind: user, feedback, project, reference
     #[arg(long = "type", value_name = "TYPE", value_parser = ["user", "feedback", "project", "reference"])]
     kind: Option<String>,
-    /// Only from this day, week, or month on (2026-04-02, 2026-W14, 2026-04)
+    /// Only from this day, week, or month on (2026-04-02, 2026-W14, 2026-04, "two weeks ago")
     #[arg(long, value_name = "PERIOD")]
-    since: Option<Period>,
+    since: Option<DateWords>,
     /// Only up to the end of this day, week, or month
     #[arg(long, value_name = "PERIOD")]
-    until: Option<Period>,
+    until: Option<DateWords>,
     /// Show at most this many hits
     #[arg(long, short = 'n', default_value_t = 10, value_name = "N")]
     limit: usize,
@@ -55,16 +57,25 @@ pub(super) struct SearchArgs {
 
 pub(super) fn run(global: &GlobalArgs, args: SearchArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
-    let mut query = Query::parse(&args.query.join(" "));
+    let text = args.query.join(" ");
+    if let Some(filter) = Query::unknown_filter(&text) {
+        let words = format!("to search for it as words: memoird search '\"{}\"'", filter.word);
+        let is_time = !matches!(&filter.key[..], "tier" | "type");
+        let error = CommandError::usage(filter).hint(words);
+        return Err(error.hints_from(is_time.then_some(
+            "--since and --until also take words: memoird search QUERY --since yesterday",
+        )));
+    }
+    let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
+    let mut query = Query::parse(&text);
     query.tiers.extend(args.tier);
     query.kind = args.kind.or(query.kind);
-    query.since = args.since.map(Period::first).or(query.since);
-    query.until = args.until.map(Period::last).or(query.until);
+    query.since = args.since.map(|it| it.days(today).0).or(query.since);
+    query.until = args.until.map(|it| it.days(today).1).or(query.until);
     if query.text.trim().is_empty() && query.since.is_none() && query.until.is_none() {
         return Err(CommandError::usage("the query has no words to search for")
             .hint("memoird search WORDS"));
     }
-    let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
     let options =
         SearchOptions { limit: args.limit.max(1), context: args.context, raw: args.raw, today };
     let found = find(&call, &root, &query, options, None)?;
@@ -126,11 +137,11 @@ fn show(found: &SearchResults, words: &str, ui: &Ui) {
         let newer = newer.unwrap_or_default();
         ui.heading(format!("{}:{}  {}{origin}{by}{newer}{more}", hit.path, hit.line, hit.date));
         for line in &hit.before {
-            ui.data(format!("    {line}"));
+            ui.highlighted("    ", line, &[]);
         }
         ui.highlighted("  ", &hit.text, &highlighter.ranges(&hit.text));
         for line in &hit.after {
-            ui.data(format!("    {line}"));
+            ui.highlighted("    ", line, &[]);
         }
         let via: Vec<String> =
             hit.via.iter().map(|it| format!("{}:{}", it.path, it.line)).collect();
@@ -138,5 +149,8 @@ fn show(found: &SearchResults, words: &str, ui: &Ui) {
             ui.detail(format!("  via {}", via.join(", ")));
         }
     }
-    ui.note(found.notice);
+    // It is for agents, which read a pipe.
+    if !ui.is_stdout_terminal() {
+        ui.note(found.notice);
+    }
 }

@@ -15,6 +15,7 @@ use crate::{
     memory::{
         address::Stem,
         authorship::{LineShape, OriginReason, Speaker},
+        period::{Grain, Period},
     },
     privacy::{self, quarantine},
     recall::{
@@ -33,7 +34,7 @@ pub(super) struct ShowArgs {
     /// A path, a day, week, or month (2026-04-02, 2026-W14, 2026-04), or the name of a memory
     #[arg(value_name = "FILE", required_unless_present = "version")]
     file: Option<String>,
-    /// The file as it was at this time: 2026-04-02 (end of the day), "2026-04-02 14:00", "3 days ago"
+    /// The file as it was at this time: 2026-04-02 (end of the day), "2026-04-02 14:00", "3 days ago", "last month"
     #[arg(long, value_name = "TIME", requires = "file")]
     as_of: Option<String>,
     /// The version with this number; `memoird history FILE` lists them
@@ -90,6 +91,10 @@ struct SessionId<'a> {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &ShowArgs, ui: &Ui) -> CommandResult {
+    ui.paged(|| print(global, args, ui))
+}
+
+fn print(global: &GlobalArgs, args: &ShowArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
     // `--json` is a global option, so clap cannot declare the conflict.
     if args.raw && ui.is_json() {
@@ -155,7 +160,13 @@ fn show_current(
     ui: &Ui,
 ) -> CommandResult<()> {
     let (path, kind) = root.resolve_file(&call.environment, file)?;
-    let found = root.vault.read(&path)?.ok_or_else(|| workspace::no_such_file(&path))?;
+    let Some(found) = root.vault.read(&path)? else {
+        let period = file.parse::<Period>().ok();
+        return Err(match period.filter(|it| it.grain() != Grain::Day) {
+            Some(period) => root.no_summary(call, period)?,
+            None => workspace::no_such_file(&path),
+        });
+    };
     if !raw && (ui.is_json() || found.has_merge_conflict()) {
         // JSON needs valid text. Agents read what is shown, too, and both sides of a conflict are not meant.
         root.vault.read_text(&path)?;

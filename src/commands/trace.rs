@@ -11,12 +11,12 @@ use super::{
     GlobalArgs, blame,
     error::{CommandError, CommandErrorKind, CommandResult},
     ui::Ui,
-    workspace::{Invocation, MemoryRoot},
+    workspace::{self, Invocation, MemoryRoot},
 };
 use crate::{
     memory::{
         address::{Address, Stem},
-        period::Period,
+        period::{Grain, Period},
     },
     recall::{
         framing::{self, FramedTrace, NOTICE},
@@ -25,7 +25,7 @@ use crate::{
         },
         trace_formats::{GenerationRecords, TraceGraph, TraceNode},
     },
-    store::db::lineage::Lineage,
+    store::{db::lineage::Lineage, fs::layout::FileKind},
 };
 
 /// Trace a line to the log lines it comes from
@@ -61,7 +61,13 @@ pub(super) fn run(global: &GlobalArgs, args: TraceArgs, ui: &Ui) -> CommandResul
     let format = if ui.is_json() { TraceFormat::Json } else { format };
     let zone = root.settings.zone.name.0;
     let day: DayFormatter<'_> = &|at| at.with_timezone(&zone).date_naive().to_string();
-    if up {
+    // The sources of a log line are in no other file, so a person asks what came of it.
+    let (name, line) = split_target(&target);
+    let is_log_line = line.is_some()
+        && root.vault.layout().stem_at(&resolve_target(name, &root, &call)).is_some_and(|stem| {
+            root.vault.layout().kind_of(&root.vault.log_path(&stem)) == Some(FileKind::Log)
+        });
+    if up || is_log_line {
         let up = trace_to_derived(&call, &root, &target)?;
         let items = up.derived.iter().filter_map(|it| location(&it.place)).collect();
         let producers = producers(&call, &root, format, items)?;
@@ -92,10 +98,27 @@ pub(crate) fn trace_to_sources(
 ) -> CommandResult<Trace> {
     let (name, line) = split_target(target);
     let path = resolve_target(name, root, call);
+    require_file(name, &path, call, root)?;
     let mut reader = LineageReader::open(call, root)?;
     let mut found = reader.query(&path, |lineage| trace(&path, line, lineage, root))?;
     framing::sanitize_trace(&mut found, &root.rules);
     Ok(found)
+}
+
+/// Refuses a name that leads to no file, now or recorded.
+fn require_file(name: &str, path: &str, call: &Invocation, root: &MemoryRoot) -> CommandResult<()> {
+    let layout = root.vault.layout();
+    if layout.full(path).exists() {
+        return Ok(());
+    }
+    let lineage = Lineage::open_existing(&layout.database())?;
+    if lineage.map(|it| it.document(path)).transpose()?.flatten().is_some() {
+        return Ok(());
+    }
+    Err(match name.parse::<Period>() {
+        Ok(period) if period.grain() != Grain::Day => root.no_summary(call, period)?,
+        _ => workspace::no_such_file(name),
+    })
 }
 
 /// Traces a log line to everything derived from it, sanitized.
@@ -119,7 +142,7 @@ pub(crate) fn trace_to_derived(
 
 /// Queries the database of a root, and records edits of files when an answer needs it.
 pub(super) struct LineageReader<'a> {
-    call: &'a Invocation,
+    pub(super) call: &'a Invocation,
     root: &'a MemoryRoot,
     pub(super) lineage: Lineage,
 }
@@ -139,6 +162,9 @@ impl<'a> LineageReader<'a> {
             return Ok(reader);
         }
         let what = format!("nothing is recorded yet: there is no `{}`", path.display());
+        if let Some(error) = reader_error(call, root, &what) {
+            return Err(error);
+        }
         Err(CommandError::data(what)
             .hint("if there are generated files: memoird rebuild")
             .hint("to generate them: memoird compact"))
@@ -150,9 +176,9 @@ impl<'a> LineageReader<'a> {
         path: &str,
         question: impl Fn(&Lineage) -> Result<T, TraceError>,
     ) -> CommandResult<T> {
-        match question(&self.lineage) {
+        let answer = match question(&self.lineage) {
             Err(TraceError::FileMissing { path: missing }) if missing == path => {
-                Err(TraceError::FileMissing { path: missing }.into())
+                Err(TraceError::FileMissing { path: missing })
             }
             Err(
                 TraceError::FileChanged { .. }
@@ -160,10 +186,16 @@ impl<'a> LineageReader<'a> {
                 | TraceError::FileMissing { .. },
             ) => {
                 self.record_edits()?;
-                Ok(question(&self.lineage)?)
+                question(&self.lineage)
             }
-            answer => Ok(answer?),
-        }
+            answer => answer,
+        };
+        answer.map_err(|error| {
+            let needs_rebuild =
+                matches!(error, TraceError::FileChanged { .. } | TraceError::NotInLineage { .. });
+            let for_reader = reader_error(self.call, self.root, &error.to_string());
+            for_reader.filter(|_| needs_rebuild).unwrap_or_else(|| error.into())
+        })
     }
 
     /// Records edits, unless another host does that.
@@ -180,6 +212,19 @@ impl<'a> LineageReader<'a> {
         let mut compactor = root.compactor(&mut self.lineage, engine.as_ref(), &clock);
         Ok(compactor.reconcile("trace", now)?)
     }
+}
+
+/// Returns the error for what only the writing host can do; `None` on that host. On others `memoird rebuild` and
+/// `memoird compact` refuse, too.
+fn reader_error(call: &Invocation, root: &MemoryRoot, what: &str) -> Option<CommandError> {
+    if root.settings.is_writer(&call.environment.host) {
+        return None;
+    }
+    let writer = root.settings.writer.as_deref().unwrap_or("another host");
+    let error = CommandError::data(format!("{what}; this host only reads the folder"))
+        .hint(format!("{writer} writes the folder: trace there, where the records are"))
+        .hint("`memoird search WORDS` finds log lines here, too");
+    Some(error)
 }
 
 /// Returns the path, relative to the root, that an argument names: a period, a log, or a path relative to
@@ -281,12 +326,17 @@ impl From<TraceError> for CommandError {
     fn from(error: TraceError) -> Self {
         let (kind, hint) = match &error {
             TraceError::Lineage(_) => (CommandErrorKind::Data, None),
-            TraceError::FileChanged { .. } | TraceError::FileMissing { .. } => {
+            TraceError::FileChanged { .. } => {
                 (CommandErrorKind::Data, Some("memoird rebuild".to_owned()))
             }
-            TraceError::NotInLineage { .. } => {
-                (CommandErrorKind::Usage, Some("memoird status".to_owned()))
-            }
+            TraceError::FileMissing { .. } => (
+                CommandErrorKind::Data,
+                Some("restore the file, or accept that it is gone: memoird rebuild".to_owned()),
+            ),
+            TraceError::NotInLineage { .. } => (
+                CommandErrorKind::Usage,
+                Some("if memoird generated the file: memoird rebuild".to_owned()),
+            ),
             TraceError::NoItem { path, nearest, .. } => (
                 CommandErrorKind::Usage,
                 nearest.map(|line| format!("memoird trace {path}:{line}")),

@@ -8,13 +8,19 @@ use std::{
     fmt::{self, Write as _},
     io::{self, IsTerminal as _, Write as _},
     ops::Range,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use super::error::{CommandError, CommandResult};
+use super::{
+    error::{CommandError, CommandResult, Hint},
+    pager,
+};
 use crate::recall::{
     history::{DiffOp, Hunk},
     trace_formats::{TraceNode, TreeRow},
@@ -38,6 +44,8 @@ pub struct Ui {
     json: bool,
     verbosity: Verbosity,
     terminal: bool,
+    /// The program that shows long output on a terminal.
+    pager: Option<String>,
 }
 
 /// How many messages to print.
@@ -69,7 +77,28 @@ impl Ui {
             (false, true) => Verbosity::Verbose,
             (false, false) => Verbosity::Usual,
         };
-        Self { json, verbosity, terminal: io::stderr().is_terminal() }
+        Self { json, verbosity, terminal: io::stderr().is_terminal(), pager: None }
+    }
+
+    /// Sets the pager; without one, long output is printed at once.
+    pub(super) fn with_pager(self, pager: Option<String>) -> Self {
+        Self { pager, ..self }
+    }
+
+    /// Runs `print`; on a terminal, what it prints as data is shown in the pager if it is long.
+    pub(super) fn paged<T>(&self, print: impl FnOnce() -> T) -> T {
+        let size = columns().zip(rows());
+        let Some((pager, (columns, rows))) = self.pager.as_ref().filter(|_| !self.json).zip(size)
+        else {
+            return print();
+        };
+        *held_output() = Some(String::new());
+        let result = print();
+        let text = held_output().take().unwrap_or_default();
+        if !pager::is_long(&text, rows, columns) || !pager::show(pager, &text) {
+            write_stdout(format_args!("{text}"));
+        }
+        result
     }
 
     /// Returns whether stdout must be one JSON document.
@@ -94,6 +123,9 @@ impl Ui {
 
     /// Prints the bytes of a file unchanged, but escaped on a terminal.
     pub fn bytes(&self, bytes: &[u8]) {
+        if held_output().is_some() {
+            return write_stdout(format_args!("{}", escape(&String::from_utf8_lossy(bytes))));
+        }
         let mut stdout = io::stdout().lock();
         let done = if stdout.is_terminal() {
             stdout.write_all(escape(&String::from_utf8_lossy(bytes)).as_bytes())
@@ -151,21 +183,31 @@ impl Ui {
         ignore_closed_pipe(done.and_then(|()| stdout.flush()));
     }
 
-    /// Prints one line of data with highlighted ranges: byte ranges of `text`, in order.
+    /// Prints a line of data with highlighted ranges: byte ranges of `text`, in order. On a terminal, wraps it at
+    /// spaces, with `lead` before each line.
     pub fn highlighted(&self, lead: &str, text: &str, ranges: &[Range<usize>]) {
-        let mut shown = escape(lead);
-        let mut from = 0;
-        for range in ranges {
-            let Some((before, word)) = text.get(from..range.start).zip(text.get(range.clone()))
-            else {
-                continue;
-            };
-            shown.push_str(&escape(before));
-            write!(shown, "{HIGHLIGHT}{}{HIGHLIGHT:#}", escape(word))
-                .expect("writing to a string never fails");
-            from = range.end;
+        let whole = 0..text.len();
+        let lines = match columns() {
+            Some(columns) => wrapped_ranges(text, columns.saturating_sub(lead.chars().count())),
+            None => vec![whole],
+        };
+        for line in lines {
+            let mut shown = escape(lead);
+            let mut from = line.start;
+            for range in ranges {
+                let range = range.start.max(line.start)..range.end.min(line.end);
+                let parts = text.get(from..range.start).zip(text.get(range.clone()));
+                let Some((before, word)) = parts.filter(|(_, word)| !word.is_empty()) else {
+                    continue;
+                };
+                shown.push_str(&escape(before));
+                write!(shown, "{HIGHLIGHT}{}{HIGHLIGHT:#}", escape(word))
+                    .expect("writing to a string never fails");
+                from = range.end;
+            }
+            let rest = text.get(from..line.end).unwrap_or_default();
+            write_stdout(format_args!("{shown}{}\n", escape(rest)));
         }
-        write_stdout(format_args!("{shown}{}\n", escape(text.get(from..).unwrap_or_default())));
     }
 
     /// Prints a heading of data.
@@ -233,11 +275,15 @@ impl Ui {
         write_stderr(format_args!("{BAD}warning:{BAD:#} {}\n", escape(&text.to_string())));
     }
 
-    /// Prints the error that ends a command, with its hints.
+    /// Prints the error that ends a command, with its hints; with `--json` as one JSON object.
     pub fn error(&self, error: &CommandError) {
+        if self.json {
+            let text = serde_json::to_string(&error.report()).unwrap_or_default();
+            return write_stderr(format_args!("{}\n", escape_with(&text, escape_json)));
+        }
         write_stderr(format_args!("{BAD}error:{BAD:#} {}\n", escape(&error.to_string())));
         for hint in error.hints() {
-            write_stderr(format_args!("  {FAINT}hint:{FAINT:#} {}\n", escape(hint)));
+            write_hint(hint);
         }
     }
 
@@ -356,6 +402,17 @@ pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
+/// Formats a size in bytes with its unit: `76.8 GiB`.
+pub(in crate::commands) fn human_size(bytes: u64) -> String {
+    const GIB: u64 = 1 << 30;
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{} KiB", bytes >> 10),
+        1_048_576..GIB => format!("{} MiB", bytes >> 20),
+        _ => format!("{}.{} GiB", bytes / GIB, bytes % GIB * 10 / GIB),
+    }
+}
+
 /// Escapes the characters that [`escape`] does, each by what `write_escape` appends.
 fn escape_with(text: &str, write_escape: impl Fn(char, &mut String)) -> String {
     if text.bytes().all(|b| matches!(b, b'\n' | b'\t' | b' '..=b'~')) {
@@ -441,7 +498,51 @@ fn columns() -> Option<usize> {
     Some(size.map_or(80, |it| usize::from(it.ws_col)).max(40))
 }
 
+/// Returns the height of the terminal on stdout; `None` if stdout is no terminal.
+fn rows() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    Some(size.map_or(24, |it| usize::from(it.ws_row)).max(2))
+}
+
+/// Breaks a text at spaces into lines of at most `width` characters, as byte ranges; a longer word gets its own line.
+fn wrapped_ranges(text: &str, width: usize) -> Vec<Range<usize>> {
+    let mut lines: Vec<Range<usize>> = Vec::new();
+    for word in text.split_whitespace() {
+        let start = word.as_ptr() as usize - text.as_ptr() as usize;
+        let end = start + word.len();
+        match lines.last_mut() {
+            Some(line) if text[line.start..end].chars().count() <= width => line.end = end,
+            Some(_) => lines.push(start..end),
+            None => lines.push(0..end),
+        }
+    }
+    lines
+}
+
+/// What waits for the pager; `None` while output goes to stdout at once.
+static HELD_OUTPUT: Mutex<Option<String>> = Mutex::new(None);
+
+fn held_output() -> MutexGuard<'static, Option<String>> {
+    HELD_OUTPUT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps a text for the pager, without styles if the terminal shows none; returns whether it did.
+fn hold_output(text: &str) -> bool {
+    let is_plain = anstream::stdout().current_choice() == anstream::ColorChoice::Never;
+    let plain = || anstream::adapter::strip_str(text).to_string();
+    held_output()
+        .as_mut()
+        .map(|held| held.push_str(&if is_plain { plain() } else { text.to_owned() }))
+        .is_some()
+}
+
 fn write_stdout(text: fmt::Arguments<'_>) {
+    if hold_output(&escape_keeping_styles(&text.to_string())) {
+        return;
+    }
     ignore_closed_pipe(
         anstream::stdout().write_all(escape_keeping_styles(&text.to_string()).as_bytes()),
     );
@@ -449,7 +550,20 @@ fn write_stdout(text: fmt::Arguments<'_>) {
 
 /// Prints without escapes, for programs that read the exact lines.
 fn write_stdout_raw(text: fmt::Arguments<'_>) {
+    if hold_output(&text.to_string()) {
+        return;
+    }
     ignore_closed_pipe(anstream::stdout().write_fmt(text));
+}
+
+/// Prints what helps to go on: a fact, or a command to type.
+fn write_hint(text: &str) {
+    let (label, text) = match Hint::of(text) {
+        Hint::Fact(fact) => ("hint:", fact.to_owned()),
+        Hint::Command { command, purpose: "" } => ("try:", command.to_owned()),
+        Hint::Command { command, purpose } => ("try:", format!("{command}  # {purpose}")),
+    };
+    write_stderr(format_args!("  {FAINT}{label}{FAINT:#} {}\n", escape(&text)));
 }
 
 fn write_stderr(text: fmt::Arguments<'_>) {
@@ -549,8 +663,24 @@ mod tests {
         assert_eq!(escape_keeping_styles("\u{1b}["), "\\u{1b}[");
         let source = include_str!("ui.rs").split("#[cfg(test)]").next().unwrap();
         let writers = ["anstream::stdout()", "anstream::stderr()", "io::stdout().lock()"];
-        // `diff`, `write_stdout` and `write_stdout_raw`; `write_stderr`; `bytes`, `stream` and `json`.
-        assert_eq!(writers.map(|it| source.matches(it).count()), [3, 1, 3]);
+        // `diff`, `hold_output`, `write_stdout` and `write_stdout_raw`; `write_stderr`; `bytes`, `stream` and `json`.
+        assert_eq!(writers.map(|it| source.matches(it).count()), [4, 1, 3]);
+    }
+
+    #[test]
+    fn sizes_have_the_unit_that_fits() {
+        let shown = [999, 2048, 3 << 20, 82_463_372_083].map(human_size);
+        assert_eq!(shown, ["999 bytes", "2 KiB", "3 MiB", "76.8 GiB"]);
+    }
+
+    #[test]
+    fn long_lines_wrap_at_spaces() {
+        let wrapped = |text: &'static str, width| -> Vec<&str> {
+            wrapped_ranges(text, width).into_iter().map(|it| &text[it]).collect()
+        };
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("  größer als süß", 12), ["  größer als", "süß"]);
+        assert_eq!(wrapped("a https://example.org/long", 6), ["a", "https://example.org/long"]);
     }
 
     #[test]

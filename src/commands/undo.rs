@@ -41,7 +41,7 @@ use crate::{
 pub(super) struct UndoArgs {
     /// The number of the run [default: a run that is only partly undone, otherwise the last one that
     /// wrote something]
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", value_parser = parse_run)]
     run: Option<i64>,
     /// Also undo the later runs that depend on it
     #[arg(long, requires = "run")]
@@ -87,6 +87,12 @@ struct UndoJobEntry<'a> {
     tier: &'static str,
     period: String,
     path: &'a str,
+}
+
+fn parse_run(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| {
+        "not the number of a run; `memoird history` lists the runs with their numbers".to_owned()
+    })
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> CommandResult {

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use chrono::NaiveDate;
 use serde::Serialize;
 
 use super::{
@@ -12,6 +11,7 @@ use super::{
     workspace::Invocation,
 };
 use crate::config::settings::Cap;
+use crate::recall::search::time::date_words::DateWords;
 use crate::store::db::ledger::{ChargedTotals, Ledger, LedgerError, UsageGroupBy, UsageTotals};
 
 /// Show tokens and cost of model calls
@@ -22,9 +22,9 @@ pub(super) struct UsageArgs {
     /// What to group by
     #[arg(long, value_enum, default_value_t = UsageGrouping::Day)]
     by: UsageGrouping,
-    /// Only calls since this day
+    /// Only calls since this day, week, or month (2026-04-02, "last month")
     #[arg(long, value_name = "DATE")]
-    since: Option<NaiveDate>,
+    since: Option<DateWords>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -71,9 +71,10 @@ pub(super) fn run(global: &GlobalArgs, args: &UsageArgs, ui: &Ui) -> CommandResu
     let zone = call.selected_root(global).ok().map(|it| it.settings.zone.name.0);
     let today = zone
         .map_or_else(|| call.now.date_naive(), |zone| call.now.with_timezone(&zone).date_naive());
+    let since = args.since.as_ref().map(|it| it.days(today).0);
     let ledger = Ledger::open_existing(&call.environment.ledger_path())?;
     let (sums, [day, month]) = match &ledger {
-        Some(ledger) => (ledger.usage_totals(by, root, args.since)?, ledger.charged(today, root)?),
+        Some(ledger) => (ledger.usage_totals(by, root, since)?, ledger.charged(today, root)?),
         None => Default::default(),
     };
     let total = |of: fn(&UsageTotals) -> u64| sums.iter().map(of).sum::<u64>();

@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use super::{
     GlobalArgs,
     error::{CommandError, CommandErrorKind, CommandResult},
+    ui::counted,
 };
 use crate::{
     clock,
@@ -31,6 +32,7 @@ use crate::{
     store::{
         db::lineage::{Lineage, LineageError},
         fs::{
+            inventory::Inventory,
             layout::{FileKind, INDEX_FILE, ROOT_FILE},
             lock::refuse_open_folder,
             vault::Vault,
@@ -224,6 +226,26 @@ impl MemoryRoot {
         Err(error)
     }
 
+    /// Returns the error for a week or month that has no summary, with what there is instead.
+    pub(super) fn no_summary(
+        &self,
+        call: &Invocation,
+        period: Period,
+    ) -> CommandResult<CommandError> {
+        let inventory = self.vault.scan(&HashMap::new())?.inventory;
+        let today = call.now.with_timezone(&self.settings.zone.name.0).date_naive();
+        if inventory.logs_of(period).next().is_none() {
+            return Ok(CommandError::usage(format!("there are no logs of {period}"))
+                .hint("`memoird status` shows what there is"));
+        }
+        if period.end() > today {
+            let what = format!("{period} has no summary yet: it ends on {}", period.last());
+            return Ok(CommandError::usage(what).hints_from(present_files(&inventory)));
+        }
+        Ok(CommandError::usage(format!("{period} has no summary yet"))
+            .hint("`memoird compact` runs what is due"))
+    }
+
     fn framed_file(&self, path: &str, text: &str) -> FramedText {
         let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md")).unwrap_or(path);
         let kind = self.vault.layout().kind_of(path);
@@ -293,7 +315,30 @@ impl MemoryRoot {
     }
 }
 
+/// Returns hints that name what memoird wrote already.
+pub(super) fn present_files(inventory: &Inventory) -> Vec<String> {
+    let mut hints = Vec::new();
+    let newest = inventory.weekly.keys().next_back();
+    hints.extend(newest.map(|it| format!("`memoird show {it}` shows the newest week")));
+    if inventory.wisdom.is_some() {
+        hints.push("`memoird show WISDOM.md` shows what lasts".to_owned());
+    }
+    if !inventory.memories.is_empty() {
+        let count = counted(inventory.memories.len(), "typed memory", "typed memories");
+        hints.push(format!("`memoird memories` lists {count}"));
+    }
+    if hints.is_empty() {
+        hints.push("`memoird compact` writes memories and WISDOM.md of closed days".to_owned());
+    }
+    hints
+}
+
 pub(super) fn no_such_file(named: &str) -> CommandError {
+    if let Err(error) = named.parse::<Period>()
+        && error.is_outside_calendar()
+    {
+        return CommandError::usage(error);
+    }
     CommandError::usage(format!("there is no `{named}`"))
         .hint("name a path, a period (2026-W14), or a memory; `memoird status` shows what there is")
 }

@@ -518,6 +518,19 @@ mod tests {
     }
 
     #[test]
+    fn the_written_configuration_sets_nothing() {
+        let written = crate::config::commented_defaults();
+        let origin = ConfigSource::File("config.yaml".into());
+        let keys: ConfigKeys = parse_keys(&written, &CONFIG_SCHEMA, &origin).unwrap();
+        assert!(keys.roots.is_empty() && keys.general.is_empty(), "{keys:?}");
+        // Without the signs, the keys are the defaults.
+        let is_prose = |it: &&str| it.starts_with("# ") || *it == "#" || it.starts_with("#  - ");
+        let lines = written.lines().filter(|it| !is_prose(it) && !it.starts_with("#    "));
+        let lines: Vec<&str> = lines.map(|it| it.strip_prefix('#').unwrap_or(it)).collect();
+        assert!(lines.contains(&"engine: extractive"), "{lines:?}");
+    }
+
+    #[test]
     fn the_example_root_in_the_commented_configuration_is_valid() {
         let text = DEFAULT_CONFIG.replace("roots: []", "roots:").replace("\n#  ", "\n  ");
         let origin = ConfigSource::File("config/memoird.yaml".into());

@@ -28,6 +28,7 @@ pub mod api_key;
 pub mod base_url;
 pub mod duration;
 pub mod edit;
+pub(crate) mod effective;
 pub mod environment;
 mod guards;
 mod layers;
@@ -151,14 +152,14 @@ pub enum ConfigError {
         roots: Vec<PathBuf>,
     },
     /// A root that is not a folder.
-    #[error("no memory folder at {}: {source}", path.display())]
+    #[error("{}", root_not_found_message(path, cause))]
     RootNotFound {
         /// The path.
         path: PathBuf,
         /// Whether `--root` or `MEMOIRD_ROOT` named it, not the configuration.
         asked: bool,
         /// The system's error.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Two roots that are the same folder, or one inside the other.
     #[error("{}", overlap_message(outer, inner))]
@@ -314,6 +315,18 @@ impl Config {
     }
 }
 
+/// Returns the configuration that `init` writes: every default, commented out, so that it stays a default when a later
+/// version changes it.
+pub(crate) fn commented_defaults() -> String {
+    let head = "# memoird configuration. Every key has a default, which is shown behind a # without a space:\n\
+                # to change it, remove that # from the key and from the section that it is in.\n";
+    let lines = DEFAULT_CONFIG.lines().skip(1).map(|line| match line {
+        it if it.is_empty() || it.starts_with('#') || it.starts_with("roots:") => format!("{it}\n"),
+        it => format!("#{it}\n"),
+    });
+    head.to_owned() + &lines.collect::<String>()
+}
+
 /// Returns the file that the argument or the variable names.
 fn explicit_file<'a>(explicit: Option<&'a Path>, around: &'a Environment) -> Option<&'a Path> {
     explicit.or_else(|| around.variable("MEMOIRD_CONFIG").map(Path::new))
@@ -366,6 +379,12 @@ impl ConfigError {
                 Some(root) => format!("name one: `--root {}`", root.display()),
                 None => "create one: `memoird init DIR`".to_owned(),
             }),
+            Self::RootNotFound { path, cause, .. } if is_not_a_folder(cause) => {
+                let around = || path.ancestors().skip(1);
+                let root = around().find(|it| it.join(root::ROOT_FILE_NAME).is_file());
+                root.or(path.parent())
+                    .map(|it| format!("name its folder: `--root {}`", it.display()))
+            }
             Self::RootNotFound { path, .. } => {
                 Some(format!("create it: `memoird init {}`", path.display()))
             }
@@ -405,6 +424,19 @@ fn format_problems(problems: &[ConfigProblem]) -> String {
             let lines: Vec<String> = all.iter().map(ConfigProblem::to_string).collect();
             format!("{} mistakes\n  {}", all.len(), lines.join("\n  "))
         }
+    }
+}
+
+fn is_not_a_folder(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotADirectory
+}
+
+fn root_not_found_message(path: &Path, cause: &io::Error) -> String {
+    let path = path.display();
+    match cause {
+        it if is_not_a_folder(it) => format!("{path} is a file, not a memory folder"),
+        it if it.kind() == io::ErrorKind::NotFound => format!("there is no folder {path}"),
+        it => format!("no memory folder at {path}: {it}"),
     }
 }
 

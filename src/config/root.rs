@@ -229,7 +229,7 @@ impl Config {
         around: &Environment,
     ) -> Result<RootSettings, ConfigError> {
         let missing =
-            |source| ConfigError::RootNotFound { path: path.to_path_buf(), asked: false, source };
+            |cause| ConfigError::RootNotFound { path: path.to_path_buf(), asked: false, cause };
         let canonical = path.canonicalize().map_err(missing)?;
         if !canonical.is_dir() {
             return Err(missing(std::io::ErrorKind::NotADirectory.into()));
@@ -322,11 +322,13 @@ impl Config {
         let named = match named {
             Some(path) => {
                 let path = around.absolute(path, &around.cwd);
-                let canonical = path.canonicalize();
-                Some(canonical.map_err(|source| ConfigError::RootNotFound {
+                let canonical = path.canonicalize().and_then(|it| {
+                    if it.is_dir() { Ok(it) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
+                });
+                Some(canonical.map_err(|cause| ConfigError::RootNotFound {
                     path,
                     asked: true,
-                    source,
+                    cause,
                 })?)
             }
             None => None,
@@ -467,6 +469,12 @@ fn folder_name(path: &Path) -> String {
 }
 
 /// Reads a `memoird.yaml`; `None` if there is none.
+/// Returns the sections of a `memoird.yaml`; none if there is no such file.
+pub(super) fn read_sections(file: &Path) -> Result<Layer, ConfigError> {
+    let text = read_root_file(file)?;
+    Ok(text.map(|it| RootFile::parse(&it, file)).transpose()?.unwrap_or_default().sections)
+}
+
 fn read_root_file(file: &Path) -> Result<Option<String>, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { file: file.to_path_buf(), source };
     match fs::metadata(file) {

@@ -32,8 +32,37 @@ pub enum Grain {
 
 /// A string that does not name a period.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a period (expected a name like 2026-11-21, 2026-W47, or 2026-11)")]
+#[error("{}", describe_unknown(.0))]
 pub struct ParsePeriodError(String);
+
+impl ParsePeriodError {
+    /// Returns whether the string has the form of a period that the calendar lacks, such as `2026-02-30`.
+    pub fn is_outside_calendar(&self) -> bool {
+        grain_of_form(&self.0).is_some()
+    }
+}
+
+fn describe_unknown(name: &str) -> String {
+    match grain_of_form(name) {
+        Some(Grain::Day) => format!("there is no day {name}"),
+        Some(Grain::Week) => format!("there is no week {name}"),
+        Some(Grain::Month) => format!("there is no month {name}"),
+        None => format!(
+            "`{name}` is not a period (expected a name like 2026-11-21, 2026-W47, or 2026-11)"
+        ),
+    }
+}
+
+/// Returns the width of the period that a string of this form would name.
+fn grain_of_form(name: &str) -> Option<Grain> {
+    let form: String = name.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    match form.as_str() {
+        "0000-00-00" => Some(Grain::Day),
+        "0000-W00" => Some(Grain::Week),
+        "0000-00" => Some(Grain::Month),
+        _ => None,
+    }
+}
 
 impl Period {
     /// Returns the period of width `grain` that contains `date`.

@@ -50,7 +50,7 @@ pub struct UncoveredLine {
 pub enum CoverageError {
     /// The period has no file.
     #[error(
-        "{period} has not been summarised: `{path}` is not in the lineage; `memoird status` shows what is due"
+        "{period} has no recorded summary: `{path}` is not in the lineage; `memoird status` shows what is due"
     )]
     NotSummarized {
         /// The period.

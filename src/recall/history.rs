@@ -13,6 +13,7 @@ use similar::{ChangeTag, TextDiff};
 use crate::{
     config::duration::Span,
     memory::hash::ContentHash,
+    recall::search::time::{date_words, relative},
     store::db::lineage::{
         history::{VersionCause, VersionId, VersionRow},
         jobs::RunId,
@@ -70,7 +71,7 @@ pub enum VersionSelector {
 /// Text that is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a time (expected 2026-04-02, 2026-04-02 14:00, 2026-04-02T14:00:00+02:00, or `3 days ago`)"
+    "`{0}` is not a time (expected 2026-04-02, 2026-04-02 14:00, 2026-04-02T14:00:00+02:00, or words like `3 days ago`, `last month`)"
 )]
 pub struct ParseTimeError(String);
 
@@ -252,16 +253,21 @@ pub(crate) fn parse_time(
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Ok(time.with_timezone(&Utc));
     }
-    if let Some(length) = text.strip_suffix(" ago") {
-        let span = Duration::from_std(parse_duration(length).ok_or_else(error)?.as_duration());
+    if let Some(length) = text.strip_suffix(" ago").and_then(parse_duration) {
+        let span = Duration::from_std(length.as_duration());
         return span.ok().and_then(|it| now.checked_sub_signed(it)).ok_or_else(error);
     }
     let clock = |form: &str| NaiveDateTime::parse_from_str(&text.replacen('T', " ", 1), form).ok();
     let day = || NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
+    let words = || {
+        let (_, last) = date_words::parse_days(text, now.with_timezone(&zone).date_naive())?;
+        Some(last.and_time(NaiveTime::MIN) + Duration::days(1))
+    };
     let end = None
         .or_else(|| Some(clock("%Y-%m-%d %H:%M:%S")? + Duration::seconds(1)))
         .or_else(|| Some(clock("%Y-%m-%d %H:%M")? + Duration::minutes(1)))
-        .or_else(|| Some(day()?.and_time(NaiveTime::MIN) + Duration::days(1)));
+        .or_else(|| Some(day()?.and_time(NaiveTime::MIN) + Duration::days(1)))
+        .or_else(words);
     let end = end.and_then(|it| local_to_utc(it, zone)).ok_or_else(error)?;
     Ok(end - Duration::milliseconds(1))
 }
@@ -280,7 +286,7 @@ fn parse_duration(text: &str) -> Option<Span> {
         "week" => "w",
         _ => return None,
     };
-    format!("{number}{unit}").parse().ok()
+    format!("{}{unit}", relative::parse_count(number)?).parse().ok()
 }
 
 /// Returns when clocks in a zone show a time. A time that they show twice means the second one, a time
@@ -383,6 +389,10 @@ mod tests {
         check_time("2026-04-02T14:00", "2026-04-02T12:00:59.999Z");
         check_time(" 2026-04-02 14:00:07 ", "2026-04-02T12:00:07.999Z");
         check_time("3 days ago", "2026-04-10T07:00:00Z");
+        check_time("two weeks ago", "2026-03-30T07:00:00Z");
+        check_time("yesterday", "2026-04-12T21:59:59.999Z");
+        check_time("last month", "2026-03-31T21:59:59.999Z");
+        check_time("2026-W14", "2026-04-05T21:59:59.999Z");
         check_time("1 hour ago", "2026-04-13T06:00:00Z");
         check_time("90m ago", "2026-04-13T05:30:00Z");
         // Clocks leap from 2 to 3, and fall from 3 to 2.

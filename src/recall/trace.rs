@@ -125,21 +125,19 @@ pub struct DerivedItem {
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The lineage does not know the file.
-    #[error(
-        "`{path}` is not in the lineage; if it is a file that memoird generated, run `memoird rebuild`"
-    )]
+    #[error("`{path}` is not in the lineage")]
     NotInLineage {
         /// The file.
         path: String,
     },
     /// The file was recorded and is gone.
-    #[error("`{path}` is recorded but not on disk; restore it, or run `memoird rebuild`")]
+    #[error("`{path}` is recorded but not on disk")]
     FileMissing {
         /// The file.
         path: String,
     },
     /// The file differs from the recorded one, so its lines may have moved.
-    #[error("`{path}` was changed since it was recorded; run `memoird rebuild`")]
+    #[error("`{path}` was changed since it was recorded")]
     FileChanged {
         /// The file.
         path: String,

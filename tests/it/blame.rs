@@ -71,8 +71,8 @@ fn blame_explains_files_without_history() {
     insta::assert_snapshot!(root.run(&["blame", "2026-03-03"]), @r"
     $ memoird blame 2026-03-03
     ! error: `memory/2026-03-03.md` is not a generated file
-    !   hint: memoird history memory/2026-03-03.md
-    !   hint: memoird trace --up memory/2026-03-03.md:1
+    !   try: memoird history memory/2026-03-03.md
+    !   try: memoird trace --up memory/2026-03-03.md:1
     [exit 2]
     ");
     let ran = root.run(&["blame", "2026-W30"]);

@@ -313,7 +313,7 @@ fn a_mass_disappearance_pauses_until_the_files_are_back() {
     $ memoird compact
     ! error: 37 of 99 known files are gone (memory/2026-01-05.md, memory/2026-01-06.md, memory/2026-01-07.md, and 34 more); nothing was done
     !   hint: restore the files, then run `memoird compact`
-    !   hint: if they are gone for good: `memoird compact --accept-missing`
+    !   try: memoird compact --accept-missing  # if they are gone for good
     [exit 65]
     ");
     assert_eq!(root.run(&["compact", "--dry-run"]).code, 65);

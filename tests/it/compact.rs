@@ -148,7 +148,7 @@ fn invalid_arguments_are_refused() {
     let before = root.files();
     insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W54"]), @r"
     $ memoird compact --period 2026-W54
-    ! error: invalid value '2026-W54' for '--period <PERIOD>': `2026-W54` is not a period (expected a name like 2026-11-21, 2026-W47, or 2026-11)
+    ! error: invalid value '2026-W54' for '--period <PERIOD>': there is no week 2026-W54
     ! 
     ! For more information, try '--help'.
     [exit 2]
@@ -175,13 +175,13 @@ fn invalid_arguments_are_refused() {
     insta::assert_snapshot!(root.run(&anthropic), @r"
     $ memoird compact --set engine=model --set model.provider=anthropic
     ! error: no key for https://api.anthropic.com: set model.key_file to a file that contains it, or set MEMOIRD_API_KEY
-    !   hint: memoird doctor
+    !   try: memoird doctor
     [exit 78]
     ");
     insta::assert_snapshot!(root.run(&["compact", "--root", "nowhere"]), @r"
     $ memoird compact --root nowhere
-    ! error: no memory folder at ~/jonas/nowhere: No such file or directory (os error 2)
-    !   hint: create it: `memoird init ~/jonas/nowhere`
+    ! error: there is no folder ~/jonas/nowhere
+    !   try: memoird init ~/jonas/nowhere  # create it
     [exit 2]
     ");
     assert_eq!(root.files(), before);
@@ -189,7 +189,7 @@ fn invalid_arguments_are_refused() {
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
     ! error: `~/jonas` is written by the host `attic`; this host only reads it
-    !   hint: memoird init --take-over DIR
+    !   try: memoird init --take-over DIR
     [exit 75]
     ");
 }
@@ -200,6 +200,7 @@ fn a_period_without_logs_has_nothing_to_do() {
     insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W30"]), @r"
     $ memoird compact --period 2026-W30
     ! nothing to do: there are no logs of 2026-W30
+    ! due: extract 2026-01-07, extract 2026-01-08, extract 2026-01-09 and 66 more; `memoird compact` runs them
     ");
     let empty = Root::empty("new");
     empty.write("memoird.yaml", "zone: UTC\n");

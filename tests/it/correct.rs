@@ -208,43 +208,44 @@ fn errors_name_what_can_be_corrected_instead() {
     insta::assert_snapshot!(report(&["correct", "2026-03-10:4", "x"]), @r#"
     $ memoird correct 2026-03-10:4 x
     ! error: cannot correct `memory/2026-03-10.md`: memoird does not change logs; edit line 4 yourself, or correct the items derived from it
-    !   hint: memoird correct memory/weekly/2026-W11.md:12 "TEXT"
-    !   hint: memoird correct memory/monthly/2026-03.md:16 "TEXT"
+    !   try: memoird correct memory/weekly/2026-W11.md:12 "TEXT"
+    !   try: memoird correct memory/monthly/2026-03.md:16 "TEXT"
     [exit 2]
     "#);
     insta::assert_snapshot!(report(&["correct", "2026-W11", "x"]), @r"
     $ memoird correct 2026-W11 x
     ! error: `memory/weekly/2026-W11.md` has many items; name the line of one
-    !   hint: to see the line of each item: memoird trace memory/weekly/2026-W11.md
+    !   try: memoird trace memory/weekly/2026-W11.md  # to see the line of each item
     [exit 2]
     ");
     insta::assert_snapshot!(report(&["correct", "2026-W11:3", "x"]), @r#"
     $ memoird correct 2026-W11:3 x
     ! error: line 3 of `memory/weekly/2026-W11.md` is no item; the nearest one begins on line 11
-    !   hint: memoird correct memory/weekly/2026-W11.md:11 "TEXT"
+    !   try: memoird correct memory/weekly/2026-W11.md:11 "TEXT"
     [exit 2]
     "#);
     insta::assert_snapshot!(report(&["correct", "2026-W11:10", "x [2026-03-10:99]"]), @r"
     $ memoird correct 2026-W11:10 x [2026-03-10:99]
     ! error: the cited line `2026-03-10:99` does not exist
-    !   hint: to see its lines: memoird show 2026-03-10
+    !   try: memoird show 2026-03-10  # to see its lines
     [exit 2]
     ");
     let unknown_line = report(&["correct", "2026-W11:10", "x [2030-01-01:3]"]);
-    let next = "hint: to keep the current citation: memoird correct 2026-W11:10 \"x\"";
+    let next = "try: memoird correct 2026-W11:10 \"x\"  # to keep the current citation";
     assert!(unknown_line.contains(next), "{unknown_line}");
     let empty = report(&["correct", "2026-W11:10", " "]);
-    assert!(empty.contains("delete its line in the file: memoird show 2026-W11"), "{empty}");
+    let next = "try: memoird show 2026-W11  # to remove the item, delete its line in the file";
+    assert!(empty.contains(next), "{empty}");
     insta::assert_snapshot!(report(&["correct", "2026-W11:10", "x [2026-13-10:9]"]), @r#"
     $ memoird correct 2026-W11:10 x [2026-13-10:9]
     ! error: `[2026-13-10:9]` is not a citation (expected one like [2026-04-02:4,9-11; 2026-04-03:2])
-    !   hint: to keep the current citation: memoird correct 2026-W11:10 "TEXT"
+    !   try: memoird correct 2026-W11:10 "TEXT"  # to keep the current citation
     [exit 2]
     "#);
     insta::assert_snapshot!(report(&["correct", "2026-W40:15", "x"]), @r"
     $ memoird correct 2026-W40:15 x
     ! error: there is no `memory/weekly/2026-W40.md`
-    !   hint: memoird status
+    !   try: memoird status
     [exit 2]
     ");
     let foreign = "# Week 11\n\n- mine\n";

@@ -8,7 +8,7 @@ fn coverage_prints_totals_and_tables() {
     insta::assert_snapshot!(root.run(&["coverage"]), @r"
     $ memoird coverage
     ! error: there are no summaries yet
-    !   hint: memoird compact
+    !   try: memoird compact
     [exit 2]
     ");
     root.run(&["compact"]).ok();
@@ -25,8 +25,8 @@ fn coverage_prints_totals_and_tables() {
     ");
     insta::assert_snapshot!(root.run(&["coverage", "2026-W20"]), @r"
     $ memoird coverage 2026-W20
-    ! error: 2026-W20 has not been summarised: `memory/weekly/2026-W20.md` is not in the lineage; `memoird status` shows what is due
-    !   hint: memoird status
+    ! error: there are no logs of 2026-W20
+    !   try: memoird status  # shows what there is
     [exit 2]
     ");
 }

@@ -51,6 +51,17 @@ fn the_page_fits_a_terminal_and_shows_the_whole_chain() {
 }
 
 #[test]
+fn what_waits_for_review_is_named_with_its_command() {
+    let root = Root::empty("here");
+    let shown = root.run_with_digest(&["demo"]).ok().stdout;
+    let waits = root.run_with_digest(&["--root", "memoird-demo", "status"]).ok().stdout;
+    let next =
+        "  # decide about the lines that wait for review\n  memoird --root memoird-demo review\n";
+    assert_eq!(waits.contains("waiting for review"), shown.contains(next), "{waits}{shown}");
+    assert!(shown.contains(next), "{shown}");
+}
+
+#[test]
 fn the_json_output_has_the_same_parts() {
     let root = Root::empty("here");
     let json = root.run(&["demo", "--json", "x y"]).ok().json();
@@ -91,7 +102,7 @@ fn the_demo_writes_only_into_a_new_folder() {
     insta::assert_snapshot!(root.run(&["demo"]), @r"
     $ memoird demo
     ! error: memory folder ~/mara/memoird-demo is inside ~/mara
-    !   hint: name another folder: `memoird demo /tmp/memoird-demo`
+    !   try: memoird demo /tmp/memoird-demo  # name another folder
     [exit 2]
     ");
     assert_eq!(root.files(), before);
@@ -114,7 +125,7 @@ fn the_demo_writes_only_into_a_new_folder() {
     insta::assert_snapshot!(run("new"), @r"
     $ memoird demo new
     ! error: `~/other/new` already exists; the demo needs a new folder
-    !   hint: name another folder: `memoird demo /tmp/memoird-demo`
+    !   try: memoird demo /tmp/memoird-demo  # name another folder
     [exit 2]
     ");
     fs::create_dir(root.home("other/empty")).unwrap();

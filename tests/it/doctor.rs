@@ -24,7 +24,7 @@ fn after_a_run_all_checks_pass() {
     let json = root.run(&["doctor", "--json"]).ok().json_as("doctor");
     assert_eq!(json["ok"], true);
     insta::with_settings!({filters => vec![
-        (r"\d+ MiB free", "[N] MiB free"),
+        (r"\d+(\.\d)? [GM]iB free", "[N] GiB free"),
         (r"SQLite( +)\d+\.\d+\.\d+", "SQLite$1[VERSION]"),
     ]}, {
         insta::assert_snapshot!(root.run(&["doctor"]), @r"
@@ -35,17 +35,17 @@ fn after_a_run_all_checks_pass() {
         ok    memory folder        ~/small/memory
         ok    private files        not accessible to others
         ok    file system          local
-        ok    disk space           [N] MiB free
+        ok    disk space           [N] GiB free
         ok    SQLite               [VERSION]
-        ok    database             schema 4, 6 items, 2 logs
-        ok    last run             run 1 is recorded
-        ok    torn files           none is damaged
-        ok    records              4 files as recorded
-        ok    receipts             4 receipts match their files
-        ok    citations            8 cited lines exist
+        ok    database             6 items of 2 logs (schema 4)
+        ok    last run             run 1, complete
+        ok    torn files           none
+        ok    records              4 files are as memoird wrote them
+        ok    receipts             4 receipts verified
+        ok    citations            8 cited lines found in their logs
         ok    orphans              none
         ok    links                none
-        ok    typed memories       0 are valid
+        ok    typed memories       0 can be read
         ok    MEMORY.md            not needed yet
         ok    names and encodings  all files are readable
         ok    decisions            none yet

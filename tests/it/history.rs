@@ -76,7 +76,7 @@ fn there_is_no_history_before_the_first_run() {
     insta::assert_snapshot!(root.run(&["show", "2026-03-03", "--as-of", "2020-01-01"]), @r"
     $ memoird show 2026-03-03 --as-of 2020-01-01
     ! error: there is no version of `memory/2026-03-03.md` yet: history begins with the next run
-    !   hint: memoird show memory/2026-03-03.md
+    !   try: memoird show memory/2026-03-03.md
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["history", "2026-W10"]), @r"
@@ -88,7 +88,7 @@ fn there_is_no_history_before_the_first_run() {
     insta::assert_snapshot!(root.run(&["show", "--version", "7"]), @r"
     $ memoird show --version 7
     ! error: there is no version 7
-    !   hint: `memoird history FILE` lists the versions of a file
+    !   try: memoird history FILE  # lists the versions of a file
     [exit 2]
     ");
     assert_eq!(root.run(&["show"]).code, 2);
@@ -137,7 +137,7 @@ fn old_versions_are_shown_byte_for_byte() {
     assert_eq!(before_history.code, 2);
     let invalid = root.run(&["show", WEEK, "--as-of", "soon"]);
     assert!(invalid.stderr.contains("`soon` is not a time"), "{invalid}");
-    let next = format!("hint: memoird show {WEEK} --as-of \"1 day ago\"");
+    let next = format!("try: memoird show {WEEK} --as-of \"1 day ago\"");
     assert!(invalid.stderr.contains(&next), "{invalid}");
     let invalid = root.run(&["diff", WEEK, "--from", "soon"]);
     assert!(invalid.stderr.contains("memoird history FILE"), "{invalid}");
@@ -257,7 +257,7 @@ fn deleted_files_can_still_be_read() {
         deleted.stderr.contains("did not exist then: removed by somebody else on"),
         "{deleted}"
     );
-    assert!(deleted.stderr.contains("hint: memoird show --version"), "{deleted}");
+    assert!(deleted.stderr.contains("try: memoird show --version"), "{deleted}");
     assert_eq!(deleted.code, 2);
     let diff = root.run(&["diff", &name]).ok();
     assert!(diff.stdout.contains("+++ /dev/null\t"), "{diff}");
@@ -369,7 +369,7 @@ fn versions_older_than_the_limit_are_pruned() {
     insta::assert_snapshot!(root.run(&["show", "--version", &first]), @r"
     $ memoird show --version 1
     ! error: version 1 of `memory/2026-03-03.md` is no longer kept: it was older than `history.keep`, or lost with a damaged database
-    !   hint: memoird history memory/2026-03-03.md
+    !   try: memoird history memory/2026-03-03.md
     [exit 2]
     ");
     assert!(root.run(&["diff", LOG]).stderr.contains("no longer kept"));

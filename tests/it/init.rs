@@ -39,6 +39,8 @@ fn init_creates_a_folder_and_a_second_call_changes_nothing() {
     assert_eq!(root.mode("lexicon/.memoird"), 0o700);
     let config = fs::read_to_string(root.home(".config/memoird/config.yaml")).unwrap();
     assert!(config.contains("\nroots:\n  - path: \""), "{config}");
+    // Defaults are commented out, so that they follow the version.
+    assert!(config.contains("\n#engine: extractive\n"), "{config}");
     let files_after_init = root.files();
     insta::assert_snapshot!(root.run(&["init", "lexicon"]), @r"
     $ memoird init lexicon
@@ -120,7 +122,8 @@ fn folders_that_cannot_be_roots_are_refused() {
     ");
     insta::assert_snapshot!(root.run(&["init", "file"]), @r"
     $ memoird init file
-    ! error: `~/agents/file` is not a folder
+    ! error: `~/agents/file` is a file, not a folder
+    !   try: memoird init ~/agents
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["init", "other", "--zone", "Berlin"]), @r"
@@ -135,7 +138,7 @@ fn folders_that_cannot_be_roots_are_refused() {
     insta::assert_snapshot!(root.finish(command, &["init"]), @r"
     $ memoird init
     ! error: cannot use `~` as a memory folder
-    !   hint: name a folder: `memoird init ~/agents/NAME`
+    !   try: memoird init ~/agents/NAME  # name a folder
     [exit 2]
     ");
     assert_eq!(root.files(), files_after_init);
@@ -234,7 +237,7 @@ fn a_missing_service_manager_is_not_a_failure() {
     !               .memoird/
     !               ~/.config/memoird/config.yaml
     !               ~/.config/systemd/user/memoird.service
-    !   to do       the service was not started (systemctl: No such file or directory (os error 2)); start it with: systemctl --user daemon-reload && systemctl --user enable --now memoird
+    !   to do       the service was not started (systemctl is not installed); start it with: systemctl --user daemon-reload && systemctl --user enable --now memoird
     ! ready; write the first entry: `memoird log TEXT`
     ");
     let unit = root.home(".config/systemd/user/memoird.service");
@@ -248,7 +251,7 @@ fn a_missing_service_manager_is_not_a_failure() {
     ! ~/agents/a (a, Europe/Berlin)
     !   found       nothing yet
     !   to do       ~/.config/systemd/user/memoird.service differs from the current unit and was not changed; to overwrite it: memoird service install --force
-    !               the service was not started (systemctl: No such file or directory (os error 2)); start it with: systemctl --user daemon-reload && systemctl --user enable --now memoird
+    !               the service was not started (systemctl is not installed); start it with: systemctl --user daemon-reload && systemctl --user enable --now memoird
     ! nothing to do: the folder is already set up
     ");
 }
@@ -269,8 +272,21 @@ fn before_the_first_week_has_ended_each_answer_says_when_it_does() {
     insta::assert_snapshot!(root.run(&["coverage"]), @r"
     $ memoird coverage
     ! error: there are no summaries yet: the first week with logs ends on 2026-04-20
-    !   hint: memoird show WISDOM.md
+    !   try: memoird show WISDOM.md  # shows what lasts
     [exit 2]
     ");
     root.run(&["show", "WISDOM.md"]).ok();
+    insta::assert_snapshot!(root.run(&["show", "2026-W16"]), @r"
+    $ memoird show 2026-W16
+    ! error: 2026-W16 has no summary yet: it ends on 2026-04-19
+    !   try: memoird show WISDOM.md  # shows what lasts
+    [exit 2]
+    ");
+    // Whoever calls it again is told what there is.
+    fs::remove_file(root.path("memoird.yaml")).unwrap();
+    let again = root.run(&["init"]).ok();
+    assert!(
+        again.stderr.contains("; there already: WISDOM.md (`memoird show WISDOM.md`)"),
+        "{again}"
+    );
 }

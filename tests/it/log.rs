@@ -62,13 +62,15 @@ fn invalid_entries_are_refused_and_change_nothing() {
     insta::assert_snapshot!(root.run(&["log"]), @r#"
     $ memoird log
     ! error: the entry is empty
-    !   hint: memoird log "Chose SQLite, because one file is easier to back up", or `memoird log -` for stdin
+    !   try: memoird log "Chose SQLite, because one file is easier to back up"
+    !   try: memoird log -  # reads stdin
     [exit 2]
     "#);
     insta::assert_snapshot!(root.run_with_stdin(&["log", "-"], " \n"), @r#"
     $ memoird log -
     ! error: the entry is empty
-    !   hint: memoird log "Chose SQLite, because one file is easier to back up", or `memoird log -` for stdin
+    !   try: memoird log "Chose SQLite, because one file is easier to back up"
+    !   try: memoird log -  # reads stdin
     [exit 2]
     "#);
     insta::assert_snapshot!(root.run_with_stdin(&["log", "-"], [b'a', 0xff]), @r"

@@ -13,6 +13,7 @@ mod blame;
 mod change_detection;
 mod changed_logs;
 mod cited_edits;
+mod command_line;
 mod compact;
 mod context;
 mod correct;

@@ -73,8 +73,8 @@ fn files_that_are_not_memory_files_are_not_shown() {
     ");
     insta::assert_snapshot!(root.run(&["show", "2026-W30"]), @r"
     $ memoird show 2026-W30
-    ! error: there is no `memory/weekly/2026-W30.md`
-    !   hint: name a path, a period (2026-W14), or a memory; `memoird status` shows what there is
+    ! error: there are no logs of 2026-W30
+    !   try: memoird status  # shows what there is
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["show", "nothing"]), @r"
@@ -134,7 +134,7 @@ fn origins_say_who_wrote_each_line_of_a_log() {
     insta::assert_snapshot!(root.run(&["show", "--origins", "WISDOM.md"]), @r"
     $ memoird show --origins WISDOM.md
     ! error: `WISDOM.md` is no log, so its lines have no origin
-    !   hint: memoird trace WISDOM.md
+    !   try: memoird trace WISDOM.md
     [exit 2]
     ");
 }

@@ -42,7 +42,7 @@ fn status_of_a_new_folder_shows_due_jobs_and_writes_nothing() {
 
     engine    extractive (offline, free), ready
     daemon    not running; `memoird run` starts it
-    next      extract Tue 2026-04-14 02:30, weekly Tue 2026-04-14 03:00, monthly Tue 2026-04-14 03:15, wisdom Tue 2026-04-14 03:30
+    next      nothing is scheduled, because no daemon runs; `memoird compact` runs what is due
     ");
     let json = root.run(&["status", "--json"]).ok().json_as("status");
     assert_eq!(
@@ -75,7 +75,7 @@ fn after_a_run_nothing_is_due_and_nothing_is_written() {
     engine    extractive (offline, free), ready
     daemon    not running; `memoird run` starts it
     last run  2026-04-13T09:00:00+02:00 by compact: 2 unchanged, 4 written
-    next      extract Tue 2026-04-14 02:30, weekly Tue 2026-04-14 03:00, monthly Tue 2026-04-14 03:15, wisdom Tue 2026-04-14 03:30
+    next      nothing is scheduled, because no daemon runs; `memoird compact` runs what is due
     ");
     root.run(&["status", "--json"]).ok().json_as("status");
     assert_eq!((root.files(), private_files(&root)), before);
@@ -159,7 +159,7 @@ fn problem_files_are_listed() {
 
     engine    extractive (offline, free), ready
     daemon    not running; `memoird run` starts it
-    next      extract Tue 2026-04-14 02:30, weekly Tue 2026-04-14 03:00, monthly Tue 2026-04-14 03:15, wisdom Tue 2026-04-14 03:30
+    next      nothing is scheduled, because no daemon runs; `memoird compact` runs what is due
     ");
 }
 
@@ -197,7 +197,7 @@ fn several_folders_are_shown_in_one_table() {
     $ memoird status
      MEMORY FOLDER  LOGS  DUE  STUCK  PROBLEMS  DAEMON
      ~/small        3     6    0      0         not running
-     ~/nowhere      -     -    -      -         no memory folder at ~/nowhere: No such file or directory (os error 2)
+     ~/nowhere      -     -    -      -         there is no folder ~/nowhere
     ! `memoird --root DIR status` shows one in detail
     [exit 1]
     ");

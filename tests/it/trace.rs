@@ -42,25 +42,31 @@ fn errors_name_what_can_be_traced_instead() {
     insta::assert_snapshot!(root.run(&["trace", "2026-W10:2"]), @r"
     $ memoird trace 2026-W10:2
     ! error: line 2 of `memory/weekly/2026-W10.md` is no item; the nearest one begins on line 11
-    !   hint: memoird trace memory/weekly/2026-W10.md:11
+    !   try: memoird trace memory/weekly/2026-W10.md:11
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["trace", "2026-03-03:3"]), @r"
     $ memoird trace 2026-03-03:3
+    memory/2026-03-03.md:3  - Importer v2 shipped, 3.2 s per GB
+    ├─ memory/weekly/2026-W10.md:11  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
+    └─ memory/monthly/2026-03.md:16  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1, extractive/3)
+    ");
+    insta::assert_snapshot!(root.run(&["trace", "2026-03-03"]), @r"
+    $ memoird trace 2026-03-03
     ! error: `memory/2026-03-03.md` is a log, where traces end; to see what came of a line, use `--up`
-    !   hint: memoird trace --up memory/2026-03-03.md:LINE
+    !   try: memoird trace --up memory/2026-03-03.md:LINE
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["trace", "--up", "2026-03-03"]), @r"
     $ memoird trace --up 2026-03-03
     ! error: --up needs a line of a log
-    !   hint: memoird trace --up 2026-03-03:1
+    !   try: memoird trace --up 2026-03-03:1
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["trace", "--up", "2026-W10:11"]), @r"
     $ memoird trace --up 2026-W10:11
     ! error: --up needs a log, and `memory/weekly/2026-W10.md` is none
-    !   hint: memoird trace memory/weekly/2026-W10.md
+    !   try: memoird trace memory/weekly/2026-W10.md
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["trace", "--up", "2026-03-03:999"]), @r"
@@ -70,8 +76,8 @@ fn errors_name_what_can_be_traced_instead() {
     ");
     insta::assert_snapshot!(root.run(&["trace", "memory/nothing.md:3"]), @r"
     $ memoird trace memory/nothing.md:3
-    ! error: `memory/nothing.md` is not in the lineage; if it is a file that memoird generated, run `memoird rebuild`
-    !   hint: memoird status
+    ! error: there is no `memory/nothing.md`
+    !   hint: name a path, a period (2026-W14), or a memory; `memoird status` shows what there is
     [exit 2]
     ");
 }
@@ -81,9 +87,16 @@ fn trace_without_a_database_creates_nothing() {
     let root = Root::small();
     insta::assert_snapshot!(root.run(&["trace", "2026-W10"]), @r"
     $ memoird trace 2026-W10
+    ! error: 2026-W10 has no summary yet
+    !   try: memoird compact  # runs what is due
+    [exit 2]
+    ");
+    root.write("memory/weekly/2026-W10.md", "# Week\n");
+    insta::assert_snapshot!(root.run(&["trace", "2026-W10"]), @r"
+    $ memoird trace 2026-W10
     ! error: nothing is recorded yet: there is no `~/small/.memoird/lineage.db`
-    !   hint: if there are generated files: memoird rebuild
-    !   hint: to generate them: memoird compact
+    !   try: memoird rebuild  # if there are generated files
+    !   try: memoird compact  # to generate them
     [exit 65]
     ");
     assert!(!root.path(".memoird").exists());

@@ -240,7 +240,7 @@ fn undo_needs_confirmation_and_refuses_unknown_runs() {
     insta::assert_snapshot!(refused(&["undo", "--yes"]), @r"
     $ memoird undo --yes
     ! error: no recorded run can be undone
-    !   hint: `memoird history` lists the runs
+    !   try: memoird history  # lists the runs
     [exit 2]
     ");
     root.run(&["compact"]).ok();
@@ -248,8 +248,8 @@ fn undo_needs_confirmation_and_refuses_unknown_runs() {
     insta::assert_snapshot!(refused(&["undo"]), @r"
     $ memoird undo
     ! error: undoing run 1 needs confirmation
-    !   hint: memoird undo 1 --dry-run
-    !   hint: memoird undo 1 --yes
+    !   try: memoird undo 1 --dry-run
+    !   try: memoird undo 1 --yes
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&["undo", "--dry-run"]), @r"
@@ -283,7 +283,7 @@ fn undo_needs_confirmation_and_refuses_unknown_runs() {
     insta::assert_snapshot!(refused(&["undo", "1", "--yes"]), @r"
     $ memoird undo 1 --yes
     ! error: run 1 was already undone, by run 2
-    !   hint: memoird undo 2
+    !   try: memoird undo 2
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&["compact"]), @r"

@@ -53,8 +53,8 @@ fn a_folder_of_the_older_form_is_upgraded_in_one_run_with_edits_kept() {
     memory/weekly/2026-W15.md: is written in the present form
     memoird.yaml: names the format, so that an older memoird refuses the folder
     ! error: upgrading needs confirmation
-    !   hint: memoird upgrade --dry-run
-    !   hint: memoird upgrade --yes
+    !   try: memoird upgrade --dry-run
+    !   try: memoird upgrade --yes
     [exit 2]
     ");
     assert_eq!(root.files(), before);

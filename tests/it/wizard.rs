@@ -115,7 +115,7 @@ fn in_an_empty_home_a_folder_is_proposed_and_nothing_is_written_without_a_yes() 
     ! found no agent programs
     ! plan
     !   folder      ~/memories/general; writes memory/, memoird.yaml, .memoird/, ~/.config/memoird/config.yaml
-    !   service     not proposed: no service manager answers (systemctl: No such file or directory (os error 2)); `memoird run` works in the foreground
+    !   service     not proposed: no service manager answers (systemctl is not installed); `memoird run` works in the foreground
     ! nothing was changed, because nobody can agree without a terminal
     ! to do it: memoird init --yes; to see every change: memoird init --dry-run
     ");
@@ -148,7 +148,7 @@ fn agents_get_hooks_their_sessions_are_imported_and_the_first_wisdom_is_shown() 
                   Codex: writes ~/.codex/config.toml
       import      4 sessions of the last 30 days; no model is called
       memories    summaries, memories and WISDOM.md, by the engine without a model; costs nothing
-      service     not proposed: no service manager answers (systemctl: No such file or directory (os error 2)); `memoird run` works in the foreground
+      service     not proposed: no service manager answers (systemctl is not installed); `memoird run` works in the foreground
     nothing was changed; to do it: memoird init --yes
     ");
     assert_eq!(snapshot(&root), before);
@@ -336,7 +336,7 @@ fn dated_notes_further_below_are_offered_as_the_logs() {
     }
     root.write("posts/2026-01-01-hello.md", "A post\n");
     let shown = root.run(&["init"]).ok();
-    assert!(shown.stderr.contains("there are 2 dated notes in Daily/"), "{shown}");
+    assert!(shown.stderr.contains("found 2 dated notes in Daily/"), "{shown}");
     assert!(root.read("memoird.yaml").contains("memory_dir: \"memory\""));
     // A yes corrects the choice, as long as there is no log.
     let agreed = root.run(&["init", "--yes"]).ok();
@@ -364,7 +364,7 @@ fn a_vault_in_a_repository_is_set_up_with_its_notes_and_no_project() {
     assert!(done["wrote"].as_array().unwrap().contains(&json!(".gitignore")), "{done}");
     let refused = run_in(&root, "vault", &["init", "Daily/2026-04-06.md"]);
     assert_eq!(refused.code, 2, "{refused}");
-    assert!(refused.stderr.contains("2026-04-06.md` is not a folder"), "{refused}");
+    assert!(refused.stderr.contains("2026-04-06.md` is a file, not a folder"), "{refused}");
 }
 
 #[test]
@@ -374,7 +374,10 @@ fn hooks_for_a_folder_that_is_set_up_are_no_reason_to_say_nothing_to_do() {
     let hooked = root.run(&["init", ".", "--claude-code", "--yes"]).ok();
     assert!(hooked.stderr.contains("hooks installed; the folder was already set up"), "{hooked}");
     let again = root.run(&["init", ".", "--claude-code", "--yes"]).ok();
-    assert!(again.stderr.contains("nothing to do: the folder is already set up"), "{again}");
+    assert!(
+        again.stderr.contains("nothing to do: the folder and the hooks are already set up"),
+        "{again}"
+    );
 }
 
 #[test]

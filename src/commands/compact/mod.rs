@@ -12,7 +12,7 @@ use std::{
 
 use chrono::NaiveDate;
 
-use self::report::{exit_code, show_report};
+use self::report::{RequestedPeriod, exit_code, show_report};
 use super::{
     GlobalArgs,
     error::{CommandError, CommandErrorKind, CommandResult},
@@ -34,9 +34,12 @@ use crate::{
     config::settings::Keep,
     daemon::error::RootError,
     engine::Engine,
-    memory::{item::Tier, period::Period},
+    memory::{
+        item::Tier,
+        period::{Grain, Period},
+    },
     model::{connect, embedding::EmbeddingInput},
-    recall::search,
+    recall::search::{self, time::date_words::DateWords},
     store::{
         db::{lineage::Lineage, vectors::VectorDb},
         fs::inventory::Inventory,
@@ -78,9 +81,9 @@ pub(super) struct CompactArgs {
     /// Go on although many known files are missing or a file is cut short, and accept that as permanent
     #[arg(long)]
     accept_missing: bool,
-    /// With --redo: only periods that end on or after this day
+    /// With --redo: only periods that end on or after this day (2026-04-02, "last month")
     #[arg(long, value_name = "DATE", requires = "redo")]
-    since: Option<NaiveDate>,
+    since: Option<DateWords>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -91,9 +94,21 @@ enum TierArg {
     Wisdom,
 }
 
+impl TierArg {
+    fn tier(self) -> Tier {
+        match self {
+            Self::Extract => Tier::Extract,
+            Self::Weekly => Tier::Weekly,
+            Self::Monthly => Tier::Monthly,
+            Self::Wisdom => Tier::Wisdom,
+        }
+    }
+}
+
 pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
-    let selection = args.selection();
+    args.require_matching_period()?;
+    let selection = args.selection(call.now.with_timezone(&root.settings.zone.name.0).date_naive());
     if let Some(target) = args.explain {
         return explain::show_explanation(&call, &root, target, ui);
     }
@@ -142,8 +157,20 @@ pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandRe
         ui.detail(format!("dropped {} versions older than {span}", report.pruned));
     }
     let inventory = &view.inventory;
-    let unknown = args.period.filter(|it| inventory.logs_of(*it).next().is_none());
-    show_report(&report, &plan, !inventory.logs.is_empty(), unknown, ui);
+    let requested = args.period.map(|it| RequestedPeriod::new(it, inventory));
+    show_report(&report, &plan, !inventory.logs.is_empty(), requested, ui);
+    if report.jobs.is_empty() && args.period.is_some() && !ui.is_json() {
+        let all = compaction::plan_snapshot(
+            &view,
+            &root.settings,
+            engine.id(),
+            &Selection::default(),
+            call.now,
+        );
+        if let Some(line) = report::others_due(&all) {
+            ui.note(line);
+        }
+    }
     // If this fails, the next search indexes the files or reports the error.
     drop(search::update_index(&root.vault, inventory));
     embed_new_lines(&call, &root, Some(inventory), ui);
@@ -252,18 +279,40 @@ fn embed_new_lines(call: &Invocation, root: &MemoryRoot, inventory: Option<&Inve
 }
 
 impl CompactArgs {
-    fn selection(&self) -> Selection {
-        let tier = self.tier.map(|it| match it {
-            TierArg::Extract => Tier::Extract,
-            TierArg::Weekly => Tier::Weekly,
-            TierArg::Monthly => Tier::Monthly,
-            TierArg::Wisdom => Tier::Wisdom,
-        });
+    /// Refuses a period that the tier never has: a month for `weekly`.
+    fn require_matching_period(&self) -> CommandResult<()> {
+        let (Some(tier), Some(period)) = (self.tier, self.period) else { return Ok(()) };
+        let (width, grain) = match tier {
+            TierArg::Weekly => ("weeks", Grain::Week),
+            TierArg::Monthly => ("months", Grain::Month),
+            TierArg::Wisdom if period.grain() == Grain::Week => ("months", Grain::Month),
+            // Days are named by their week or month, too; bullets of WISDOM.md by a day, entries by a month.
+            TierArg::Extract | TierArg::Wisdom => return Ok(()),
+        };
+        if period.grain() == grain {
+            return Ok(());
+        }
+        let name = tier.tier();
+        let error = CommandError::usage(format!("`{name}` is about {width}, and {period} is none"));
+        let of_period = format!("memoird compact --period {period}");
+        Err(match grain {
+            Grain::Week if period.grain() == Grain::Day => error.hints_from(
+                period.parent().map(|week| format!("memoird compact {name} --period {week}")),
+            ),
+            _ => error.hint(of_period),
+        })
+    }
+
+    fn selection(&self, today: NaiveDate) -> Selection {
+        let tier = self.tier.map(TierArg::tier);
         Selection {
             tiers: tier.into_iter().collect(),
             period: self.period,
             force: self.force,
-            redo: self.redo.then_some(self.since.map_or(RedoFrom::Beginning, RedoFrom::Date)),
+            redo: self.redo.then_some(match &self.since {
+                Some(since) => RedoFrom::Date(since.days(today).0),
+                None => RedoFrom::Beginning,
+            }),
             accept_missing: self.accept_missing,
             ..Selection::default()
         }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     model_preview::{self, RunForecast},
-    report::nothing_to_do,
+    report::{self, RequestedPeriod, nothing_to_do},
 };
 use crate::{
     commands::{
@@ -76,6 +76,8 @@ struct RunPreview {
     archived: Vec<String>,
     archive_held: Option<String>,
     forecast: Option<RunForecast>,
+    /// A sentence about all that is due.
+    others_due: Option<String>,
 }
 
 /// Shows what a run would do. Changes nothing, and creates no database.
@@ -124,14 +126,15 @@ pub(super) fn dry_run(
     };
     let archive_held = archive_problem.map(|it| it.to_string());
     let forecast = model_preview::forecast(call, root, &view, &plan)?;
-    let preview = RunPreview { plan, snapshot: view, archived, archive_held, forecast };
+    let others_due = report::others_due(&all);
+    let preview = RunPreview { plan, snapshot: view, archived, archive_held, forecast, others_due };
     preview.show(selection.period, &root.vault, ui)
 }
 
 impl RunPreview {
     /// Shows the plan; `period` is the one that the user asked for.
     fn show(self, period: Option<Period>, vault: &Vault, ui: &Ui) -> CommandResult<()> {
-        let Self { plan, snapshot: view, archived, archive_held, forecast } = self;
+        let Self { plan, snapshot: view, archived, archive_held, forecast, others_due } = self;
         let mut jobs = Vec::new();
         for job in &plan.jobs {
             jobs.push(PlannedJob::new(job, &view, vault)?);
@@ -168,8 +171,11 @@ impl RunPreview {
             ui.note(format!("not archiving now: {why}"));
         }
         if jobs.is_empty() && plan.due_after.is_empty() {
-            let unknown = period.filter(|it| view.inventory.logs_of(*it).next().is_none());
-            ui.note(nothing_to_do(&plan, !view.inventory.logs.is_empty(), unknown));
+            let requested = period.map(|it| RequestedPeriod::new(it, &view.inventory));
+            ui.note(nothing_to_do(&plan, !view.inventory.logs.is_empty(), requested));
+            if let Some(line) = others_due.filter(|_| period.is_some()) {
+                ui.note(line);
+            }
             return Ok(());
         }
         let mut rows: Vec<Vec<String>> = jobs

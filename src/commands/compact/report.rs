@@ -9,14 +9,28 @@ use crate::{
         report::{JobReport, RunReport},
     },
     memory::period::Period,
+    store::fs::inventory::Inventory,
 };
 
-/// Shows what a run did; `unknown` is a requested period that has no logs.
+/// A period that a person asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestedPeriod {
+    pub(super) period: Period,
+    pub(super) has_logs: bool,
+}
+
+impl RequestedPeriod {
+    pub(super) fn new(period: Period, inventory: &Inventory) -> Self {
+        Self { period, has_logs: inventory.logs_of(period).next().is_some() }
+    }
+}
+
+/// Shows what a run did.
 pub(super) fn show_report(
     report: &RunReport,
     plan: &CompactionPlan,
     has_logs: bool,
-    unknown: Option<Period>,
+    requested: Option<RequestedPeriod>,
     ui: &Ui,
 ) {
     if ui.is_json() {
@@ -51,7 +65,7 @@ pub(super) fn show_report(
     }
     if report.jobs.is_empty() {
         if report.archived.is_empty() && report.joined.is_empty() {
-            ui.note(nothing_to_do(plan, has_logs, unknown));
+            ui.note(nothing_to_do(plan, has_logs, requested));
         }
         return;
     }
@@ -104,12 +118,12 @@ fn report_row(job: &JobReport) -> Vec<String> {
 pub(super) fn nothing_to_do(
     plan: &CompactionPlan,
     has_logs: bool,
-    unknown: Option<Period>,
+    requested: Option<RequestedPeriod>,
 ) -> String {
     if !has_logs {
         return "nothing to do: there are no logs yet (`memoird log TEXT` writes one)".to_owned();
     }
-    if let Some(period) = unknown {
+    if let Some(RequestedPeriod { period, has_logs: false }) = requested {
         return format!("nothing to do: there are no logs of {period}");
     }
     if let Some((tier, period)) = plan.due_after.first() {
@@ -128,14 +142,29 @@ pub(super) fn nothing_to_do(
         String::new()
     };
     let next = plan.waiting.iter().find(|it| it.cause != WaitCause::Undone);
-    let up_to_date = match next {
-        Some(next) => format!(
-            "nothing to do: all closed periods are up to date; {} {} is {}",
-            next.tier, next.period, next.cause
-        ),
+    let what = match requested {
+        Some(it) if next.is_none() => format!("nothing to do: {} is up to date", it.period),
+        Some(_) => "nothing to do".to_owned(),
         None => "nothing to do: all closed periods are up to date".to_owned(),
     };
+    let up_to_date = match next {
+        Some(next) => format!("{what}; {} {} is {}", next.tier, next.period, next.cause),
+        None => what,
+    };
     up_to_date + &and_undone
+}
+
+/// Returns a sentence about the jobs that are due although a requested period is not; `None` without any.
+pub(super) fn others_due(all: &CompactionPlan) -> Option<String> {
+    const NAMED_MAX: usize = 3;
+    let jobs = all.jobs.iter().map(|it| (it.tier, it.period)).chain(all.due_after.iter().copied());
+    let names: Vec<String> = jobs.map(|(tier, period)| format!("{tier} {period}")).collect();
+    let first = names[..names.len().min(NAMED_MAX)].join(", ");
+    let more = match names.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!names.is_empty()).then(|| format!("due: {first}{more}; `memoird compact` runs them"))
 }
 
 /// Returns the number of jobs that wait for a person.

@@ -104,7 +104,7 @@ fn open_database(layout: &Layout) -> (Option<Lineage>, CheckResult) {
             let outcome = counts.map(|it| {
                 let version = Lineage::schema_version();
                 CheckOutcome::Passed(format!(
-                    "schema {version}, {} items, {} logs",
+                    "{} items of {} logs (schema {version})",
                     it.items, it.logs
                 ))
             });
@@ -182,7 +182,7 @@ fn check_typed_memories(view: &RootSnapshot) -> CheckOutcome {
     let memories = &view.inventory.memories;
     let findings =
         memories.iter().filter_map(|it| Some(typed_schema::validate(it).err()?.to_string()));
-    CheckOutcome::from_findings(findings.collect(), || format!("{} are valid", memories.len()))
+    CheckOutcome::from_findings(findings.collect(), || format!("{} can be read", memories.len()))
 }
 
 fn check_index(view: &RootSnapshot) -> CheckOutcome {

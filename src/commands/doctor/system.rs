@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
 use crate::{
+    commands::ui::human_size,
     compaction::{
         RootSnapshot,
         integrity::check::{CheckOutcome, CheckResult},
@@ -117,11 +118,11 @@ pub(super) fn check_file_system(path: &Path) -> CheckResult {
 pub(super) fn check_disk_space(path: &Path) -> CheckResult {
     let stat = rustix::fs::statvfs(path)?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    let shown = format!("{} MiB free", free / 1024 / 1024);
+    let shown = format!("{} free", human_size(free));
     Ok(if free < DISK_FREE_MIN {
         CheckOutcome::Failed(vec![format!(
-            "{shown}, at least {} MiB needed",
-            DISK_FREE_MIN / 1024 / 1024
+            "{shown}, at least {} needed",
+            human_size(DISK_FREE_MIN)
         )])
     } else {
         CheckOutcome::Passed(shown)

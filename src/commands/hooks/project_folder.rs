@@ -10,7 +10,7 @@ use std::{
 use crate::commands::error::{CommandError, CommandResult};
 use crate::{
     config::{
-        CONFIG_FILE_NAME, Config, DEFAULT_CONFIG, edit,
+        CONFIG_FILE_NAME, Config, commented_defaults, edit,
         environment::Environment,
         root::{ROOT_FILE_NAME, RootFile},
         schema_check::{NAME_CHARS_MAX, is_name_char},
@@ -150,7 +150,7 @@ pub(crate) fn config_text(
 ) -> CommandResult<(PathBuf, String)> {
     let Some(file) = &config.file else {
         let file = around.config_folder().join(CONFIG_FILE_NAME);
-        return Ok((file, DEFAULT_CONFIG.to_owned()));
+        return Ok((file, commented_defaults()));
     };
     let text = fs::read_to_string(file)
         .map_err(|e| CommandError::config(format!("cannot read `{}`: {e}", file.display())))?;

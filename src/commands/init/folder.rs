@@ -128,7 +128,9 @@ pub(super) fn target_folder(
     }
     let absolute = call.environment.absolute(named.unwrap_or(here), here);
     if let Some(file) = absolute.ancestors().find(|it| it.exists()).filter(|it| !it.is_dir()) {
-        return Err(CommandError::usage(format!("`{}` is not a folder", file.display())));
+        let folder = file.parent().map(|it| format!("memoird init {}", it.display()));
+        let what = format!("`{}` is a file, not a folder", file.display());
+        return Err(CommandError::usage(what).hints_from(folder));
     }
     let path = call.config.resolve_root_path(named.unwrap_or(here), &call.environment).map_err(
         |error| {

@@ -42,14 +42,14 @@ pub(super) fn agreed(
     }
     let found = format!("{} in {folder}/", counted_notes(*notes));
     let question = format!(
-        "There are {found}. Are they the logs? memoird reads them, never changes them, and writes \
+        "Found {found}. Are these the logs? memoird reads them, never changes them, and writes \
          its summaries beside them"
     );
     if args.yes || (!args.dry_run && ui.confirm(question) == Some(true)) {
         return Some(folder.clone());
     }
     to_do.push(format!(
-        "there are {found}; to read them as logs, set memory_dir: {folder} in {ROOT_FILE_NAME} (or run \
+        "found {found}; to read them as logs, set memory_dir: {folder} in {ROOT_FILE_NAME} (or run \
          `memoird init --yes`)"
     ));
     None

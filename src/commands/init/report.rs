@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use serde::Serialize;
 
 use crate::{
-    commands::ui::{self, Ui, counted},
+    commands::ui::{self, Ui, counted, human_size},
     memory::{
         address::Stem,
         period::{Grain, Period},
@@ -106,6 +106,22 @@ impl FolderContents {
         Some(Period::containing(Grain::Week, self.first_log?).end())
     }
 
+    /// Returns what memoird may have written, with the command that shows it.
+    fn generated(&self) -> Vec<String> {
+        let mut there = Vec::new();
+        if self.wisdom {
+            there.push("WISDOM.md (`memoird show WISDOM.md`)".to_owned());
+        }
+        if self.memories > 0 {
+            let count = counted(self.memories, "typed memory", "typed memories");
+            there.push(format!("{count} (`memoird memories`)"));
+        }
+        if self.weekly > 0 {
+            there.push("a provisional week (`memoird status`)".to_owned());
+        }
+        there
+    }
+
     /// Returns lines that say what was found and how memoird treats it.
     pub(super) fn describe(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -193,13 +209,19 @@ impl InitReport {
             ui.note("nothing was changed");
         } else if self.wrote.is_empty() && self.hooks_changed {
             ui.success("hooks installed; the folder was already set up");
+        } else if self.wrote.is_empty() && !self.hooks.is_empty() {
+            ui.success("nothing to do: the folder and the hooks are already set up");
         } else if self.wrote.is_empty() {
             ui.success("nothing to do: the folder is already set up");
         } else if self.found.logs == 0 {
             ui.success("ready; write the first entry: `memoird log TEXT`");
         } else if let Some(end) = self.found.first_week_end().filter(|it| *it > self.today) {
+            let there = match self.found.generated() {
+                there if there.is_empty() => String::new(),
+                there => format!("; there already: {}", there.join(", ")),
+            };
             ui.success(format!(
-                "ready; `memoird compact` writes memories and WISDOM.md of closed days now, and the first \
+                "ready{there}; `memoird compact` writes memories and WISDOM.md of closed days now, and the first \
                  weekly summary after its week has ended, on {end}"
             ));
         } else {
@@ -207,13 +229,5 @@ impl InitReport {
                 "ready; `memoird compact --dry-run` shows what is due, `memoird compact` runs it",
             );
         }
-    }
-}
-
-fn human_size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} bytes"),
-        1024..1_048_576 => format!("{} KiB", bytes / 1024),
-        _ => format!("{} MiB", bytes / 1_048_576),
     }
 }

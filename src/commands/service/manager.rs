@@ -4,6 +4,7 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     process::{Command, Stdio},
 };
 
@@ -79,7 +80,10 @@ fn run_program(program: &str, words: &[&str]) -> Result<String, String> {
         .args(words)
         .stdin(Stdio::null())
         .output()
-        .map_err(|e| format!("{program}: {e}"))?;
+        .map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => format!("{program} is not installed"),
+            _ => format!("{program}: {e}"),
+        })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
@@ -87,5 +91,42 @@ fn run_program(program: &str, words: &[&str]) -> Result<String, String> {
     // Skip messages about steps that succeeded.
     let mut lines = message.lines().filter(|it| !it.starts_with("Created symlink"));
     let reason = lines.next().unwrap_or("no reason given").trim();
-    Err(format!("{program} {}: {reason}", words.join(" ")))
+    Err(plain_reason(reason)
+        .map_or_else(|| format!("{program} {}: {reason}", words.join(" ")), str::to_owned))
+}
+
+/// Returns what a message of systemd means for a person, if it is about a missing user manager.
+fn plain_reason(message: &str) -> Option<&'static str> {
+    let is_about = |words: &str| message.contains(words);
+    if is_about("not been booted with systemd") {
+        return Some("this system does not run systemd, as in a container");
+    }
+    let no_bus = is_about("Failed to connect to") && is_about("bus");
+    no_bus.then_some("systemd has no session for this user: log in as the user, not by su or sudo")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_user_manager_is_explained() {
+        for (message, expected) in [
+            ("Failed to connect to bus: No medium found", Some("no session for this user")),
+            (
+                "Failed to connect to user scope bus via local transport: $DBUS_SESSION_BUS_ADDRESS and \
+                 $XDG_RUNTIME_DIR not defined",
+                Some("no session for this user"),
+            ),
+            (
+                "System has not been booted with systemd as init system (PID 1). Can't operate.",
+                Some("does not run systemd"),
+            ),
+            ("Unit memoird.service not found.", None),
+        ] {
+            let seen = plain_reason(message);
+            assert_eq!(seen.is_some(), expected.is_some(), "{message}");
+            assert!(seen.unwrap_or_default().contains(expected.unwrap_or_default()), "{message}");
+        }
+    }
 }

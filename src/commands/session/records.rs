@@ -14,7 +14,7 @@ use crate::commands::{
 };
 use crate::{
     memory::address::Stem,
-    recall::framing::FramedText,
+    recall::{framing::FramedText, search::time::date_words::DateWords},
     session::{
         record,
         save::{IMPORT_BYTES_MAX, StoredRecord},
@@ -31,12 +31,12 @@ pub(super) struct SessionListArgs {
     /// Only those with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Only those that ended on this day or later
+    /// Only those that ended on this day or later (2026-04-02, "two weeks ago")
     #[arg(long, value_name = "DATE")]
-    since: Option<NaiveDate>,
+    since: Option<DateWords>,
     /// Only those that ended on this day or before
     #[arg(long, value_name = "DATE")]
-    until: Option<NaiveDate>,
+    until: Option<DateWords>,
 }
 
 /// Print a sanitized record
@@ -98,7 +98,8 @@ struct RecordImportReport {
 pub(super) fn list(global: &GlobalArgs, args: &SessionListArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
     let mut records = record_store(&call, &root).records()?;
-    records.retain(|it| args.matches(it));
+    let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
+    records.retain(|it| args.matches(it, today));
     records.sort_by(|a, b| b.header.ended.cmp(&a.header.ended).then_with(|| b.path.cmp(&a.path)));
     let records: Vec<RecordListItem> = records.into_iter().map(|it| list_item(&root, it)).collect();
     if ui.is_json() {
@@ -128,15 +129,21 @@ pub(super) fn list(global: &GlobalArgs, args: &SessionListArgs, ui: &Ui) -> Comm
 }
 
 impl SessionListArgs {
-    fn matches(&self, record: &StoredRecord) -> bool {
+    fn matches(&self, record: &StoredRecord, today: NaiveDate) -> bool {
         let header = &record.header;
         let date = header.ended.map(|it| it.date_naive());
         let date = date.or_else(|| Some(header.id.parse::<Stem>().ok()?.date()));
         let project = header.project.as_deref().unwrap_or_default();
         self.project.as_deref().is_none_or(|it| project.contains(it.trim_end_matches('/')))
             && self.tag.as_ref().is_none_or(|it| header.tags.contains(it))
-            && self.since.is_none_or(|it| date.is_some_and(|date| it <= date))
-            && self.until.is_none_or(|it| date.is_some_and(|date| date <= it))
+            && self
+                .since
+                .as_ref()
+                .is_none_or(|it| date.is_some_and(|date| it.days(today).0 <= date))
+            && self
+                .until
+                .as_ref()
+                .is_none_or(|it| date.is_some_and(|date| date <= it.days(today).1))
     }
 }
 

@@ -127,6 +127,11 @@ pub(super) fn tier_reports(
     tiers
 }
 
+/// Returns the number of jobs that wait for logs which changed moments ago.
+pub(super) fn settling_jobs(plan: &CompactionPlan) -> usize {
+    plan.waiting.iter().filter(|it| matches!(it.cause, WaitCause::BeingWritten(_))).count()
+}
+
 pub(super) fn stuck_jobs(plan: &CompactionPlan) -> Vec<StuckJob> {
     let stuck = plan.waiting.iter().filter_map(|it| match &it.cause {
         WaitCause::Stuck(reason) | WaitCause::Damaged(reason) => Some(StuckJob {

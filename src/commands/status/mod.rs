@@ -132,6 +132,8 @@ struct RunTimes {
     next_due: Option<NextDueJob>,
     /// Why due jobs have not run yet.
     not_yet: Option<String>,
+    /// How many jobs wait for logs that changed within `compaction.quiet`.
+    settling: usize,
 }
 
 #[derive(Serialize)]
@@ -171,6 +173,16 @@ pub(super) fn run(global: &GlobalArgs, _args: StatusArgs, ui: &Ui) -> CommandRes
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Lists the configured memory folders.
+pub(super) fn list(global: &GlobalArgs, ui: &Ui) -> CommandResult {
+    let call = Invocation::load(global)?;
+    if call.config.roots.is_empty() && !ui.is_json() {
+        ui.note("no memory folder is configured; `memoird init DIR` creates one");
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(all_roots(&call, ui))
 }
 
 /// Shows one line per configured root. An error of one root does not hide the others.
@@ -303,6 +315,7 @@ fn root_status(call: &Invocation, path: &Path) -> CommandResult<StatusReport> {
             last_run: findings.last_run,
             next_due: jobs::next_due(&plan, zone),
             not_yet,
+            settling: jobs::settling_jobs(&plan),
         },
     })
 }

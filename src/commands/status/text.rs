@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     BlockedJobs, DAILY, EngineUse, FileFindings, FolderStatus, ServiceState, StatusReport,
-    daemon::WatcherStatus,
+    daemon::{ScheduleEntry, WatcherStatus},
     jobs::{StuckJob, TierReport},
 };
 use crate::{
@@ -130,6 +130,10 @@ fn show_tiers(status: &StatusReport, ui: &Ui) {
 
 fn show_due(status: &StatusReport, ui: &Ui) {
     let count = status.due().count();
+    if status.runs.settling > 0 {
+        let waiting = counted(status.runs.settling, "job waits", "jobs wait");
+        ui.data(format!("{waiting} for logs to settle: they changed moments ago"));
+    }
     if count == 0 {
         let next = status.runs.next_due.as_ref();
         let next = next.map(|it| format!("; {} {} closes {}", it.tier, it.period, it.shown));
@@ -208,8 +212,17 @@ fn show_engine(status: &StatusReport, ui: &Ui) {
         };
         ui.data(format!("last run  {} by {}: {what}{amounts}{ended}", run.started, run.trigger));
     }
+    ui.data(format!("next      {}", next_line(daemon.running, schedule)));
+}
+
+/// Returns when which jobs run next. Only a daemon follows the schedule.
+fn next_line(is_daemon_running: bool, schedule: &[ScheduleEntry]) -> String {
+    if !is_daemon_running {
+        return "nothing is scheduled, because no daemon runs; `memoird compact` runs what is due"
+            .to_owned();
+    }
     let ticks: Vec<String> = schedule.iter().map(|it| format!("{} {}", it.job, it.shown)).collect();
-    ui.data(format!("next      {}", ticks.join(", ")));
+    ticks.join(", ")
 }
 
 /// Describes how the daemon notices changes.

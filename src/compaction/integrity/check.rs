@@ -110,7 +110,7 @@ pub(crate) fn commit_marker(layout: &Layout, lineage: Option<&Lineage>) -> Check
     };
     let checksum = lineage.map(|it| it.run_checksum(RunId(marker.run))).transpose()?.flatten();
     if checksum == Some(marker.checksum) {
-        return Ok(CheckOutcome::Passed(format!("run {} is recorded", marker.run)));
+        return Ok(CheckOutcome::Passed(format!("run {}, complete", marker.run)));
     }
     let what = match checksum {
         None => "is not in the database",
@@ -154,7 +154,7 @@ pub(crate) fn decisions(vault: &Vault, view: &RootSnapshot) -> CheckResult {
 
 pub(crate) fn files(damaged: &BTreeMap<String, Damage>) -> CheckOutcome {
     let findings = damaged.iter().map(|(path, damage)| format!("{path} {damage}"));
-    CheckOutcome::from_findings(findings.collect(), || "none is damaged".to_owned())
+    CheckOutcome::from_findings(findings.collect(), || "none".to_owned())
 }
 
 /// A way in which the records differ from the files. Printed: what is wrong and what to do.
@@ -209,7 +209,7 @@ impl From<RecordComparison> for CheckOutcome {
         let RecordComparison { findings, recorded, edited } = compared;
         let findings = findings.iter().map(ToString::to_string).collect();
         Self::from_findings(findings, || match edited.len() {
-            0 => format!("{recorded} files as recorded"),
+            0 => format!("{recorded} files are as memoird wrote them"),
             _ => format!("{recorded} files; edited since: {}", edited.join(", ")),
         })
     }
@@ -352,7 +352,7 @@ pub(crate) fn receipts(
     if silent > 0 {
         findings.push(format!("{silent} receipts lack the reason why nothing was written"));
     }
-    Ok(CheckOutcome::from_findings(findings, || format!("{written} receipts match their files")))
+    Ok(CheckOutcome::from_findings(findings, || format!("{written} receipts verified")))
 }
 
 /// Returns the hashes of the generated files that a scan has read.
@@ -392,7 +392,7 @@ pub(crate) fn citations(
     Ok(CheckOutcome::from_findings(findings, || {
         let gone: Vec<String> = gone.into_iter().collect();
         match gone.len() {
-            0 => format!("{lines} cited lines exist"),
+            0 => format!("{lines} cited lines found in their logs"),
             _ => format!("{lines} cited lines; source gone: {}", gone.join(", ")),
         }
     }))

@@ -31,7 +31,7 @@ mod semantic;
 mod snippets;
 mod supersession;
 mod terms;
-mod time;
+pub(crate) mod time;
 
 pub(super) use self::supersession::is_ended_by;
 

@@ -12,6 +12,23 @@ use crate::{
 /// The tiers of hits, as people and programs name them.
 pub const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom", "memory"];
 
+/// The kinds of typed memories, as `type:` names them.
+const MEMORY_KINDS: [&str; 4] = ["user", "feedback", "project", "reference"];
+
+/// A field of a query whose value is not understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}`: {}", match key.as_str() {
+    "tier" => format!("there is no tier of this name ({})", TIERS.join(", ")),
+    "type" => format!("there is no type of this name ({})", MEMORY_KINDS.join(", ")),
+    _ => format!("`{key}:` needs a day, week or month (2026-04-02, 2026-W14, 2026-04)"),
+})]
+pub struct UnknownFilter {
+    /// The word, as typed.
+    pub word: String,
+    /// The name of the field.
+    pub key: String,
+}
+
 /// A parsed query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
@@ -89,13 +106,30 @@ impl Query {
                 self.until = Some(last);
             }
             ("tier", _) if TIERS.contains(&value) => self.tiers.push(value.to_owned()),
-            ("type", _) if ["user", "feedback", "project", "reference"].contains(&value) => {
+            ("type", _) if MEMORY_KINDS.contains(&value) => {
                 self.kind = Some(value.to_owned());
             }
             ("project", _) if !value.is_empty() => self.project = Some(value.to_lowercase()),
             _ => return false,
         }
         true
+    }
+
+    /// Returns the first field of a query with a value that it cannot have. In quotes it is words.
+    ///
+    /// [`Self::parse`] searches for it as words, which a person who typed a filter does not expect.
+    pub fn unknown_filter(text: &str) -> Option<UnknownFilter> {
+        let mut parts = tokenize(text).into_iter();
+        parts.find_map(|part| {
+            let QueryPart::Word(word) = part else { return None };
+            let (key, value) = word.split_once(':').filter(|it| !it.1.is_empty())?;
+            let is_field =
+                ["tier", "type", "after", "since", "before", "until", "on"].contains(&key);
+            let is_known = Self::default().parse_field(word);
+            let filter = || UnknownFilter { word: word.to_owned(), key: key.to_owned() };
+            // As in `until:12:30`, which is a time in a text.
+            (is_field && !is_known && !value.contains(':')).then(filter)
+        })
     }
 
     /// Returns whether something besides the words filters hits.
@@ -224,6 +258,15 @@ mod tests {
             assert!(asked.phrases.is_empty() && asked.words.contains("one row"), "{asked:?}");
         }
         assert_eq!(Query::parse(r#"what "one row""#).phrases, ["one row"]);
+        for (text, expected) in [
+            ("tier:foo backup", Some("tier:foo")),
+            ("backup after:yesterday", Some("after:yesterday")),
+            ("type:rule", Some("type:rule")),
+            ("\"tier:foo\"", None),
+            ("https://a.io note: tier: 12:30 project:x tier:weekly", None),
+        ] {
+            assert_eq!(Query::unknown_filter(text).map(|it| it.word).as_deref(), expected);
+        }
         // A field with an unknown value is words.
         for text in ["tier:none", "after:yesterday", "https://a.io", "a -- b", "\"", "-", "12:30"] {
             let query = Query::parse(text);

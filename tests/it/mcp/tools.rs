@@ -223,7 +223,7 @@ fn invalid_arguments_return_an_error_with_the_next_step() {
             "memory_trace memory/weekly/2026-W10.md:11",
         ),
         ("memory_trace", json!({ "target": "2026-03-03:3" }), "memory_trace with `up`"),
-        ("memory_coverage", json!({ "period": "2026-W40" }), "has not been summarised"),
+        ("memory_coverage", json!({ "period": "2026-W40" }), "there are no logs of 2026-W40"),
         ("memory_get", json!({ "name": "nothing" }), "memory_list"),
         ("memory_session_export", json!({ "id": "../x" }), "not the name of a record"),
         ("memory_session_import", json!({ "text": "" }), "is empty"),

@@ -197,7 +197,7 @@ impl<'w> DateParser<'w> {
 }
 
 /// Returns the latest date of a day of any year.
-fn latest_occurrence((month, day): (u32, u32), today: NaiveDate) -> Option<NaiveDate> {
+pub(super) fn latest_occurrence((month, day): (u32, u32), today: NaiveDate) -> Option<NaiveDate> {
     let years = [today.year(), today.year() - 1].into_iter();
     let mut dates = years.filter_map(|it| NaiveDate::from_ymd_opt(it, month, day));
     dates.find(|it| *it <= today)

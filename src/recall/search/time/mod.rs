@@ -1,5 +1,6 @@
 //! The times that a search question names.
 
+pub(crate) mod date_words;
 pub(crate) mod dates;
 pub(crate) mod event;
 pub(crate) mod expression;

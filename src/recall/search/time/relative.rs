@@ -143,7 +143,7 @@ fn parse_unit(word: &str) -> Option<CalendarUnit> {
     })
 }
 
-fn parse_count(word: &str) -> Option<u32> {
+pub(crate) fn parse_count(word: &str) -> Option<u32> {
     const WORDS: [&str; 12] = [
         "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
         "twelve",

@@ -1,0 +1,109 @@
+//! Examples of each verb, which its help shows at the end.
+
+/// The verbs with their examples; a test parses each.
+const EXAMPLES: [(&str, &[&str]); 35] = [
+    ("init", &["memoird init", "memoird init ~/notes", "memoird init --claude-code --dry-run"]),
+    ("status", &["memoird status", "memoird status --json"]),
+    (
+        "log",
+        &["memoird log Chose SQLite, because one file is easy to back up", "date | memoird log -"],
+    ),
+    (
+        "search",
+        &[
+            "memoird search backup rule",
+            "memoird search \"what did we decide last week?\"",
+            "memoird search importer --since \"two weeks ago\"",
+        ],
+    ),
+    (
+        "trace",
+        &[
+            "memoird trace WISDOM.md:12",
+            "memoird trace memory/weekly/2026-W14.md:19",
+            "memoird trace 2026-04-02:3",
+        ],
+    ),
+    (
+        "correct",
+        &[
+            "memoird correct 2026-W14:19 \"The importer reads 3.2 s per GB\"",
+            "memoird correct WISDOM.md:12 \"No deploy on Fridays\" --dry-run",
+        ],
+    ),
+    ("undo", &["memoird undo", "memoird undo 12 --dry-run", "memoird undo 12 --with-later"]),
+    ("demo", &["memoird demo", "memoird demo /tmp/memoird-demo"]),
+    ("context", &["memoird context", "memoird context --json"]),
+    ("memories", &["memoird memories", "memoird memories --type feedback"]),
+    ("coverage", &["memoird coverage", "memoird coverage 2026-W14", "memoird coverage --all"]),
+    (
+        "show",
+        &[
+            "memoird show WISDOM.md",
+            "memoird show 2026-W14",
+            "memoird show WISDOM.md --as-of \"last month\"",
+        ],
+    ),
+    ("history", &["memoird history", "memoird history WISDOM.md"]),
+    ("blame", &["memoird blame WISDOM.md", "memoird blame 2026-W14"]),
+    ("diff", &["memoird diff WISDOM.md", "memoird diff WISDOM.md --from \"last month\""]),
+    ("usage", &["memoird usage", "memoird usage --by model --since \"last month\""]),
+    ("list", &["memoird list", "memoird list --json"]),
+    ("config", &["memoird config show --origin", "memoird config path", "memoird config edit"]),
+    (
+        "compact",
+        &["memoird compact", "memoird compact --dry-run", "memoird compact --period 2026-W14"],
+    ),
+    ("review", &["memoird review", "memoird review list --json"]),
+    ("forget", &["memoird forget 2026-04-02:3 --dry-run", "memoird forget \"old phone number\""]),
+    ("doctor", &["memoird doctor", "memoird doctor --repair", "memoird doctor --secrets"]),
+    ("rebuild", &["memoird rebuild", "memoird rebuild --adopt --dry-run"]),
+    ("upgrade", &["memoird upgrade --dry-run", "memoird upgrade --yes"]),
+    ("uninstall", &["memoird uninstall --dry-run", "memoird uninstall --yes"]),
+    ("model", &["memoird model test", "memoird model test --json"]),
+    ("run", &["memoird run", "memoird run --log-format json"]),
+    ("service", &["memoird service install", "memoird service status"]),
+    ("session", &["memoird session list", "memoird session compact session.jsonl"]),
+    ("import", &["memoird import claude-code --dry-run", "memoird import codex"]),
+    ("hook", &["memoird hook claude-code session-start", "memoird hook codex session-start"]),
+    ("mcp", &["memoird mcp", "memoird mcp --print-config claude-code"]),
+    ("completions", &["memoird completions bash", "memoird completions fish"]),
+    ("man", &["memoird man", "memoird man | man -l -"]),
+    ("version", &["memoird version", "memoird version --json"]),
+];
+
+/// Adds the examples to the help of each verb.
+pub(super) fn add_to(command: clap::Command) -> clap::Command {
+    EXAMPLES.iter().fold(command, |command, (verb, examples)| {
+        command.mut_subcommand(verb, |verb| {
+            let before = verb.get_after_help().map(|it| format!("{it}\n\n")).unwrap_or_default();
+            verb.after_help(format!("{before}Examples:\n  {}", examples.join("\n  ")))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_verb_has_examples_that_it_accepts() {
+        let command = crate::commands::clap_command();
+        for verb in command.get_subcommands().map(clap::Command::get_name) {
+            let (_, examples) = EXAMPLES.iter().find(|it| it.0 == verb).expect(verb);
+            assert!((2..=3).contains(&examples.len()), "{verb}");
+            for example in *examples {
+                // The part that is about memoird, without quotes around words.
+                let call = example.split("| ").find(|it| it.starts_with("memoird ")).unwrap();
+                let words = call.split('"').enumerate().flat_map(|(at, part)| match at % 2 {
+                    0 => part.split_whitespace().collect::<Vec<_>>(),
+                    _ => vec![part],
+                });
+                assert!(call.starts_with(&format!("memoird {verb}")), "{example}");
+                if let Err(error) = command.clone().try_get_matches_from(words) {
+                    panic!("{example}: {error}");
+                }
+            }
+        }
+    }
+}

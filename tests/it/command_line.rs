@@ -1,0 +1,248 @@
+//! What every verb shares: the call without a verb, help, errors, the pager, settings, and words for dates.
+
+use std::{fs, process::Command};
+
+use crate::support::{Root, skipped};
+
+#[test]
+fn without_a_verb_it_says_how_to_begin_or_shows_the_status() {
+    let root = Root::empty("here");
+    insta::assert_snapshot!(root.run(&[]).ok(), @r"
+    $ memoird 
+    memoird demo      shows every stage on a sample journal
+    memoird init      sets up memory for agents or a folder; shows a plan first
+    memoird man       prints the manual (memoird man | man -l -); guides are in docs/src
+    memoird --help    lists all verbs
+    ");
+    let root = Root::small();
+    assert_eq!(root.run(&[]).ok().stdout, root.run(&["status"]).ok().stdout);
+}
+
+#[test]
+fn help_ends_with_examples_and_keeps_global_options_together() {
+    let root = Root::empty("here");
+    let help = root.run(&["trace", "-h"]).ok().stdout;
+    let (own, global) = help.split_once("\nGlobal options:\n").unwrap_or_else(|| panic!("{help}"));
+    assert!(own.contains("--up") && !own.contains("--root"), "{help}");
+    assert!(global.contains("--root") && global.contains("--no-pager"), "{help}");
+    assert!(help.ends_with("\n  memoird trace 2026-04-02:3\n"), "{help}");
+}
+
+#[test]
+fn errors_are_one_json_object_if_json_is_asked_for() {
+    let root = Root::small();
+    for (args, kind, code, message) in [
+        (&["undo", "99", "--json"][..], "usage", 2, "no recorded run can be undone"),
+        (&["undo", "abc", "--json"], "usage", 2, "not the number of a run"),
+        (&["--json", "--root", "none", "status"], "usage", 2, "there is no folder"),
+        (&["trace", "--json", "WISDOM.md"], "usage", 2, "there is no `WISDOM.md`"),
+        (&["--json", "status", "--set", "engine=x"], "config", 2, "engine"),
+    ] {
+        let mut failed = root.run(args);
+        assert_eq!((failed.code, &failed.stdout[..]), (code, ""), "{failed}");
+        std::mem::swap(&mut failed.stdout, &mut failed.stderr);
+        let error = failed.json_as("error");
+        assert_eq!(error["code"], code, "{failed}");
+        assert!(kind == "config" || error["kind"] == kind, "{failed}");
+        assert!(error["message"].as_str().unwrap().contains(message), "{failed}");
+    }
+}
+
+#[test]
+fn mistakes_are_named_in_their_own_words() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    for (args, expected) in [
+        (&["undo", "abc"][..], "not the number of a run; `memoird history` lists the runs"),
+        (&["show", "2026-02-30"], "error: there is no day 2026-02-30\n"),
+        (&["show", "2026-W99"], "error: there is no week 2026-W99\n"),
+        (&["coverage", "2026-W99"], "there is no week 2026-W99\n"),
+        (&["coverage", "2026-W12"], "error: there are no logs of 2026-W12\n"),
+        (&["correct", "2026-W10:1", "x"], "no item; the nearest one begins on line 11\n"),
+        (&["trace", "2026-W10:1"], "no item; the nearest one begins on line 11\n"),
+        (
+            &["--root", "memory/2026-03-03.md", "status"],
+            "2026-03-03.md is a file, not a memory folder\n  hint: name its folder: `--root ~/small`\n",
+        ),
+        (
+            &["compact", "weekly", "--period", "2026-04"],
+            "error: `weekly` is about weeks, and 2026-04 is none\n",
+        ),
+        (
+            &["compact", "weekly", "--period", "2026-03-03"],
+            "\n  try: memoird compact weekly --period 2026-W10\n",
+        ),
+        (
+            &["search", "tier:foo", "backfill"],
+            "error: `tier:foo`: there is no tier of this name (daily, ",
+        ),
+        (&["search", "after:soon"], "`after:` needs a day, week or month"),
+    ] {
+        let failed = root.run(args);
+        assert_eq!(failed.code, 2, "{failed}");
+        assert!(failed.stderr.contains(expected), "{failed}");
+    }
+}
+
+#[test]
+fn a_period_that_is_up_to_date_names_what_is_due() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    root.append("memory/2026-03-03.md", "- A late line, 2.5 GB\n");
+    for args in [
+        &["compact", "--period", "2026-W11"][..],
+        &["compact", "--period", "2026-W11", "--dry-run"],
+    ] {
+        let done = root.run(args).ok();
+        let expected =
+            "nothing to do: 2026-W11 is up to date\ndue: extract 2026-03-03, weekly 2026-W10, ";
+        assert!(done.stderr.starts_with(expected), "{done}");
+    }
+}
+
+#[test]
+fn dates_may_be_words() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    let hits = |since: &str| {
+        let found = root.run(&["search", "backfill", "--since", since]).ok();
+        found.stdout.lines().filter(|it| it.starts_with("memory/")).count()
+    };
+    assert_eq!([hits("last month"), hits("2026-W11"), hits("yesterday")], [3, 1, 0]);
+    root.run(&["usage", "--since", "two weeks ago"]).ok();
+    root.run(&["compact", "--redo", "--yes", "--since", "last month"]).ok();
+    let shown = root.run(&["show", "WISDOM.md", "--as-of", "today"]).ok();
+    assert_eq!(shown.stdout, root.run(&["show", "WISDOM.md"]).ok().stdout);
+    let before = root.run(&["show", "WISDOM.md", "--as-of", "last month"]);
+    assert!(before.stderr.contains("its history begins on 2026-04-13"), "{before}");
+    let unknown = root.run(&["search", "x", "--since", "soon"]);
+    assert!(unknown.stderr.contains("`soon` names no days (expected 2026-11-21,"), "{unknown}");
+}
+
+#[test]
+fn a_model_test_without_a_model_calls_nothing() {
+    let root = Root::small();
+    insta::assert_snapshot!(root.run(&["model", "test"]), @r"
+    $ memoird model test
+    ! error: no model is configured: the engine without a model is in use, and calls none
+    !   try: memoird config edit  # to configure one
+    !   try: memoird config show --origin  # shows the settings
+    [exit 78]
+    ");
+    assert_eq!(root.run(&["usage"]).ok().stderr, "no model calls yet\n");
+}
+
+#[test]
+fn settings_are_shown_with_their_origin() {
+    let root = Root::small();
+    root.write("memoird.yaml", "zone: Europe/Berlin\nwisdom: {max_entries: 12}\n");
+    let args = &["config", "show", "--origin", "--set", "compaction.grace=1h"];
+    let shown = root.run(args).ok().stdout;
+    let origin = |key: &str| {
+        let line = shown.lines().find(|it| it.trim_start().starts_with(key));
+        let words = line.unwrap_or_else(|| panic!("{key}: {shown}")).split_whitespace();
+        words.skip(1).collect::<Vec<_>>().join(" ").replace(root.home("").to_str().unwrap(), "~/")
+    };
+    assert_eq!(origin("engine "), "\"extractive\" default");
+    assert_eq!(origin("wisdom.max_entries "), "12 ~/small/memoird.yaml");
+    assert_eq!(origin("compaction.grace "), "\"1h\" --set");
+    assert_eq!(origin("wisdom.digest "), "false environment");
+    insta::assert_snapshot!(root.run(&["config", "path"]).ok(), @r"
+    $ memoird config path
+    ~/.config/memoird/config.yaml
+    ! it does not exist yet; every key has its default
+    ");
+    insta::assert_snapshot!(root.run(&["config", "edit"]), @r"
+    $ memoird config edit
+    ! error: an editor needs a terminal
+    !   hint: edit ~/.config/memoird/config.yaml by hand
+    [exit 2]
+    ");
+}
+
+#[test]
+fn folders_and_the_version_are_listed() {
+    let root = Root::empty("notes");
+    insta::assert_snapshot!(root.run(&["list"]).ok(), @r"
+    $ memoird list
+    ! no memory folder is configured; `memoird init DIR` creates one
+    ");
+    root.run(&["init"]).ok();
+    insta::assert_snapshot!(root.run(&["list"]).ok(), @r"
+    $ memoird list
+     MEMORY FOLDER  LOGS  DUE  STUCK  PROBLEMS  DAEMON
+     ~/notes        0     0    0      0         not running
+    ! `memoird --root DIR status` shows one in detail
+    ");
+    assert_eq!(root.run(&["list", "--json"]).ok().json()["roots"][0]["agent_name"], "notes");
+    assert_eq!(root.run(&["version"]).ok().stdout, root.run(&["--version"]).ok().stdout);
+}
+
+#[test]
+fn logs_that_changed_moments_ago_are_said_to_settle() {
+    let mut root = Root::small();
+    root.write("memoird.yaml", "zone: Europe/Berlin\ncompaction: {quiet: 1h}\n");
+    // The files are new by the real clock.
+    root.set_now("");
+    let status = root.run(&["status"]).ok();
+    assert!(
+        status.stdout.contains("jobs wait for logs to settle: they changed moments ago"),
+        "{status}"
+    );
+    assert!(root.run(&["status", "--json"]).ok().json_as("status")["settling"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_host_that_only_reads_is_not_sent_to_a_verb_that_refuses() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    root.write("memoird.yaml", "zone: Europe/Berlin\nwriter: other-host\n");
+    fs::remove_dir_all(root.path(".memoird")).unwrap();
+    insta::assert_snapshot!(root.run(&["trace", "2026-W10:11"]), @r"
+    $ memoird trace 2026-W10:11
+    ! error: nothing is recorded yet: there is no `~/small/.memoird/lineage.db`; this host only reads the folder
+    !   hint: other-host writes the folder: trace there, where the records are
+    !   try: memoird search WORDS  # finds log lines here, too
+    [exit 65]
+    ");
+    root.run(&["search", "backfill"]).ok();
+}
+
+/// Runs the program on a terminal of 10 rows and 40 columns; `None` without the program that makes one.
+fn on_terminal(root: &Root, pager: &str, args: &str) -> Option<String> {
+    let program = assert_cmd::cargo::cargo_bin!("memoird").display();
+    let call = format!("stty rows 10 cols 40; {program} {args}");
+    let output = Command::new("script")
+        .args(["-q", "-e", "-c", &call, "/dev/null"])
+        .current_dir(root.path(""))
+        .env("HOME", root.home(""))
+        .env("MEMOIRD_NOW", crate::support::NOW)
+        .env("MEMOIRD_PAGER", pager)
+        .env("NO_COLOR", "1")
+        .output();
+    let output = output.ok().filter(|it| it.status.success())?;
+    Some(String::from_utf8(output.stdout).unwrap().replace('\r', ""))
+}
+
+#[test]
+fn long_output_goes_through_the_pager_and_hits_wrap_on_a_terminal() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    let Some(long) = on_terminal(&root, "sed s/^/page:/", "show 2026-W10") else {
+        return skipped("no terminal can be made: `script` of util-linux is missing");
+    };
+    assert!(long.lines().count() > 10 && long.lines().all(|it| it.starts_with("page:")), "{long}");
+    for (pager, args) in [
+        ("sed s/^/page:/", "show 2026-W10 --no-pager"),
+        ("sed s/^/page:/", "show 2026-04-13"), // short
+        ("", "show 2026-W10"),
+        ("no-such-pager", "show 2026-W10"),
+    ] {
+        let shown = on_terminal(&root, pager, args).unwrap();
+        assert!(!shown.contains("page:") && shown.contains("- "), "{args}: {shown}");
+    }
+    let hits = on_terminal(&root, "", "search backfill").unwrap();
+    assert!(hits.contains("  Backfill of 2019 complete, 951 million\n  rows\n"), "{hits}");
+    assert!(!hits.contains("never instructions"), "{hits}");
+    assert!(root.run(&["search", "backfill"]).ok().stderr.contains("never instructions"));
+}
