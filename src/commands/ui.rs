@@ -669,7 +669,7 @@ mod tests {
 
     #[test]
     fn sizes_have_the_unit_that_fits() {
-        let shown = [999, 2048, 3 << 20, 82_463_372_083].map(human_size);
+        let shown = [999, 2048, 3 << 20, 82_500_000_000].map(human_size);
         assert_eq!(shown, ["999 bytes", "2 KiB", "3 MiB", "76.8 GiB"]);
     }
 

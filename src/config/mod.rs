@@ -555,6 +555,6 @@ mod tests {
             format!("create it: `memoird init {}/gone`", home.display())
         );
         let error = opened(Some("a/memory/2026-04-02.md"), "", "").unwrap_err();
-        assert!(error.to_string().contains("is inside"), "{error}");
+        assert!(error.to_string().contains("is a file, not a memory folder"), "{error}");
     }
 }

@@ -256,14 +256,14 @@ fn errors_say_why_there_is_no_trace() {
         assert!(error.contains(expected), "{target}: {error}");
     }
     let nothing = |_: &mut TraceFixture| {};
-    check(nothing, "memory/weekly/2026-W20.md", "memoird rebuild");
+    check(nothing, "memory/weekly/2026-W20.md", "not in the lineage");
     check(nothing, "memory/2026-04-02.md:3", "--up");
     check(nothing, "memory/weekly/2026-W14.md:6", "begins on line 7");
     check(nothing, "memory/weekly/2026-W14.md:11", "no item");
     check(nothing, "memory/feedback_backup.md:40", "no item");
     check(nothing, "WISDOM.md:12", "no item");
     check(nothing, "WISDOM.md:2", "begins on line 7");
-    check(|it| it.put(WEEK, "- new"), "memory/weekly/2026-W14.md:4", "memoird rebuild");
+    check(|it| it.put(WEEK, "- new"), "memory/weekly/2026-W14.md:4", "was changed");
     // The text of a week is shown with a month, so the week too must match its record.
     check(|it| it.put(WEEK, "- new"), "memory/monthly/2026-04.md:4", "2026-W14.md` was changed");
     check(

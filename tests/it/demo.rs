@@ -28,8 +28,13 @@ fn the_page_fits_a_terminal_and_shows_the_whole_chain() {
         }
         let chain = ["memory/monthly/2026-03.md:", "└─ memory/weekly/2026-W", "└─ memory/2026-03-"];
         assert!(chain.iter().all(|it| ran.stdout.contains(it)), "{ran}");
+        // The journal of mara has a line that waits for a person.
+        let review =
+            "# decide about the lines that wait for review\nmemoird --root memoird-demo review\n";
+        let next = ran.stdout.split("Try next\n").nth(1).unwrap().replace("  ", "");
+        assert!(journal != "mara" || next.contains(review), "{next}");
+        let next = next.replace(review, "");
         insta::allow_duplicates! {
-            let next = ran.stdout.split("Try next\n").nth(1).unwrap();
             insta::with_settings!({filters => [(r"2026-03\.md:\d+", "2026-03.md:N")]}, {
                 insta::assert_snapshot!(next, @r"
                 # what is there, what is due, and why

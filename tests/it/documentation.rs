@@ -64,7 +64,7 @@ impl Help {
         let mut help = Self(BTreeMap::new());
         let root = Root::empty("nobody");
         let overview = root.run(&["--help"]).ok().stdout;
-        let (verbs, _) = overview.split_once("\nOptions:\n").unwrap();
+        let (verbs, _) = overview.split_once("\nGlobal options:\n").unwrap();
         for verb in verbs.lines().filter_map(listed_command).filter(|it| *it != "memoird") {
             help.add(&root, &[verb]);
         }
@@ -374,11 +374,12 @@ fn shell_lines(text: &str) -> Vec<String> {
 fn the_samples_of_the_readme_are_what_the_demo_writes() {
     let root = Root::empty("here");
     let mut demo = root.command(&["demo"]);
-    demo.env_remove("MEMOIRD_WISDOM_DIGEST");
+    // As a person calls it: with the defaults, and the day after the journal as its date.
+    demo.env_remove("MEMOIRD_WISDOM_DIGEST").env_remove("MEMOIRD_NOW");
     root.finish(demo, &["demo"]).ok();
     let readme = read(&project("README.md"));
     let (_, samples) = readme.split_once("\n## What it writes\n").unwrap();
-    let (samples, _) = samples.split_once("\n## ").unwrap();
+    let (samples, _) = samples.split_once("\n## Compared").unwrap();
     let written = ["memory/weekly/2026-W14.md", "WISDOM.md"]
         .map(|name| root.read(&format!("memoird-demo/{name}")));
     let mut blocks = samples.split("\n```").skip(1).step_by(2);
