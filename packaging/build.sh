@@ -76,7 +76,8 @@ if tar --version | grep -q GNU; then
 else
   set --
 fi
-tar "$@" -C "$assets" -cf - "$name" | gzip -9n >"$out/$name.tar.gz"
+tar "$@" -C "$assets" -cf "$assets/$name.tar" "$name"
+gzip -9n <"$assets/$name.tar" >"$out/$name.tar.gz"
 echo "built $out/$name.tar.gz"
 
 case $target in *-linux-musl) ;; *) exit 0 ;; esac

@@ -20,7 +20,10 @@ manifest() {
   [ -n "$value" ] || fail "Cargo.toml has no \`$1\`"
   echo "$value"
 }
-version=$(manifest version) repository=$(manifest repository) maintainer=$(manifest authors)
+# One by one: of several in one command only the last failure would count.
+version=$(manifest version)
+repository=$(manifest repository)
+maintainer=$(manifest authors | sed 's/[&|\\]/\\&/g')
 
 # Copies a template with its @WORDS@ filled in.
 render() {

@@ -19,6 +19,9 @@ fail() {
   cat out >&2
   exit 1
 }
+# The test server is on this machine.
+unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
+
 # Checks that a call succeeds, or fails, and says something: `check 0 TEXT OPTION...`
 check() {
   status=$1 text=$2
@@ -29,6 +32,13 @@ check() {
   grep -qF -e "$text" out || fail "the output does not contain \`$text\`: install.sh $*"
   echo "ok: install.sh $*"
 }
+# Calls a function with another PATH. Before a function some shells would keep an assignment.
+in_path() (
+  PATH=$1
+  export PATH
+  shift
+  "$@"
+)
 no_file() {
   [ ! -e "$1" ] || fail "$1 exists"
 }
@@ -124,7 +134,7 @@ if command -v wget >/dev/null; then
   for tool in awk cat cp dirname find grep gzip mkdir mktemp mv rm sed sh sha256sum shasum sort tar uname wget; do
     if path=$(command -v "$tool"); then ln -s "$path" tools/; fi
   done
-  PATH=$temporary/tools check 0 "installed" --from "$from" --prefix "$temporary/c"
+  in_path "$temporary/tools" check 0 "installed" --from "$from" --prefix "$temporary/c"
 fi
 
 if command -v python3 >/dev/null; then
@@ -142,7 +152,7 @@ END
   check 0 "installed" --from "$http" --prefix "$temporary/d"
   check 1 "cannot download $http/none/SHA256SUMS" --from "$http/none" --prefix "$temporary/e"
   if [ -d tools ]; then
-    PATH=$temporary/tools check 0 "installed" --from "$http" --prefix "$temporary/f"
+    in_path "$temporary/tools" check 0 "installed" --from "$http" --prefix "$temporary/f"
   fi
 fi
 echo "all passed"

@@ -76,7 +76,7 @@ fn show(global: &GlobalArgs, origin: bool, ui: &Ui) -> CommandResult {
     let settings = effective::settings(&call.config, root.as_deref(), &call.environment)?;
     let settings = settings.into_iter().map(|it| SettingReport {
         key: it.key,
-        value: it.value,
+        value: masked(it.value),
         origin: it.origin.map_or_else(|| "default".to_owned(), |it| it.to_string()),
     });
     let report = ConfigReport {
@@ -88,14 +88,23 @@ fn show(global: &GlobalArgs, origin: bool, ui: &Ui) -> CommandResult {
         return Ok(ExitCode::SUCCESS);
     }
     let rows = report.settings.iter().map(|it| {
-        let value = PrivacyRules::mask_message(&it.value.to_string());
-        let mut row = vec![it.key.clone(), value];
+        let mut row = vec![it.key.clone(), it.value.to_string()];
         row.extend(origin.then(|| it.origin.clone()));
         row
     });
     let head = if origin { &["key", "value", "origin"][..] } else { &["key", "value"] };
     ui.table(head, &rows.collect::<Vec<_>>());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Masks secrets: an address or an argument may hold one.
+fn masked(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(PrivacyRules::mask_message(&text)),
+        Value::Array(all) => all.into_iter().map(masked).collect(),
+        Value::Object(all) => all.into_iter().map(|(key, it)| (key, masked(it))).collect(),
+        other => other,
+    }
 }
 
 fn show_path(global: &GlobalArgs, ui: &Ui) -> CommandResult {

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::{
     GlobalArgs,
     error::{CommandError, CommandErrorKind, CommandResult},
-    ui::Ui,
+    ui::{Ui, shell_quoted},
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
@@ -347,16 +347,6 @@ fn program_name() -> String {
     std::env::args().next().unwrap_or_else(|| "memoird".to_owned())
 }
 
-/// Quotes a word for a shell, if needed.
-fn shell_quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 impl DemoReport {
     fn print(&self, dir: &Path, ui: &Ui) {
         let logs = &self.tiers[0];
@@ -520,11 +510,5 @@ mod tests {
     fn numbers_get_thousands_separators() {
         let seen = [0, 999, 1000, 1_234_567].map(with_thousands_separators);
         assert_eq!(seen, ["0", "999", "1,000", "1,234,567"]);
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        let seen = ["./memoird-demo", "a b", "it's", ""].map(shell_quoted);
-        assert_eq!(seen, ["./memoird-demo", "'a b'", "'it'\\''s'", "''"]);
     }
 }

@@ -7,6 +7,7 @@ use std::{error::Error, fmt, process::ExitCode};
 
 use serde::Serialize;
 
+use super::ui::shell_quoted;
 use crate::{
     clock::ClockError,
     privacy::PrivacyRules,
@@ -164,8 +165,8 @@ impl CommandError {
                 && !hint.contains("--root")
                 && !hint.contains("memoird init")
             {
-                *hint =
-                    hint.replacen("memoird ", &format!("memoird --root {} ", root.display()), 1);
+                let root = shell_quoted(&root.to_string_lossy());
+                *hint = hint.replacen("memoird ", &format!("memoird --root {root} "), 1);
             }
         }
         self

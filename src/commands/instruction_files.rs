@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::ui::Ui;
+use super::ui::{self, Ui};
 use crate::{
     config::environment::Environment,
     privacy::PrivacyRules,
@@ -153,10 +153,7 @@ impl InstructionReader<'_> {
                 head: path.display().to_string(),
                 blocks: ContextBlock::of_lines(text.lines().map(str::to_owned).collect()),
                 left_out: 0,
-                command: format!(
-                    "cat {}",
-                    crate::commands::hooks::entries::shell_quoted(&path.to_string_lossy())
-                ),
+                command: format!("cat {}", ui::shell_quoted(&path.to_string_lossy())),
             });
         }
         for named in &instructions.includes {

@@ -228,7 +228,7 @@ pub fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             // Includes `--help` and `--version`; clap chooses the stream.
-            if usage.exit_code() != 0 && std::env::args().any(|it| it == "--json") {
+            if usage.exit_code() != 0 && std::env::args_os().any(|it| it == "--json") {
                 Ui::new(true, false, false, ColorChoice::Auto).error(&usage_error(&usage));
             } else {
                 drop(usage.print());

@@ -8,12 +8,17 @@ use std::{
     process::{Command, Stdio},
 };
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use crate::config::api_key;
 
 /// Returns the pager that the environment names: `MEMOIRD_PAGER`, else `PAGER`, else `less`. An empty value and
-/// `cat` mean none.
+/// `cat` mean none, and so does a terminal that cannot move its cursor.
 pub(super) fn from_environment() -> Option<String> {
     let variable = |name| env::var(name).ok();
+    if variable("TERM").is_none_or(|it| it.is_empty() || it == "dumb") {
+        return None;
+    }
     choose(variable("MEMOIRD_PAGER").or_else(|| variable("PAGER")))
 }
 
@@ -40,6 +45,12 @@ pub(super) fn show(pager: &str, text: &str) -> bool {
     let Ok(mut child) = command.arg("-c").arg(pager).stdin(Stdio::piped()).spawn() else {
         return false;
     };
+    // Ctrl-C is for the pager, which goes on; without it the terminal would be left to two programs.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().ok();
+    let _handler = runtime.as_ref().and_then(|it| {
+        let _guard = it.enter();
+        signal(SignalKind::interrupt()).ok()
+    });
     if let Some(mut stdin) = child.stdin.take() {
         // A reader who quits early closes the pipe.
         drop(stdin.write_all(text.as_bytes()));

@@ -498,13 +498,25 @@ fn columns() -> Option<usize> {
     Some(size.map_or(80, |it| usize::from(it.ws_col)).max(40))
 }
 
+/// Quotes a word for a shell, if necessary.
+pub(crate) fn shell_quoted(word: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./=:@,+".contains(it);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 /// Returns the height of the terminal on stdout; `None` if stdout is no terminal.
 fn rows() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
     }
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
-    Some(size.map_or(24, |it| usize::from(it.ws_row)).max(2))
+    // Some terminals do not say how high they are.
+    let rows = size.map(|it| usize::from(it.ws_row)).filter(|it| *it > 0);
+    Some(rows.unwrap_or(24).max(2))
 }
 
 /// Breaks a text at spaces into lines of at most `width` characters, as byte ranges; a longer word gets its own line.
@@ -671,6 +683,12 @@ mod tests {
     fn sizes_have_the_unit_that_fits() {
         let shown = [999, 2048, 3 << 20, 82_500_000_000].map(human_size);
         assert_eq!(shown, ["999 bytes", "2 KiB", "3 MiB", "76.8 GiB"]);
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        let seen = ["./memoird-demo", "a b", "it's", ""].map(shell_quoted);
+        assert_eq!(seen, ["./memoird-demo", "'a b'", "'it'\\''s'", "''"]);
     }
 
     #[test]

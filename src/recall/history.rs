@@ -286,7 +286,8 @@ fn parse_duration(text: &str) -> Option<Span> {
         "week" => "w",
         _ => return None,
     };
-    format!("{}{unit}", relative::parse_count(number)?).parse().ok()
+    let count = number.parse::<u32>().ok().or_else(|| relative::parse_count(number));
+    format!("{}{unit}", count?).parse().ok()
 }
 
 /// Returns when clocks in a zone show a time. A time that they show twice means the second one, a time

@@ -280,6 +280,8 @@ impl<'a> SessionDigest<'a> {
                 let has_reason = sentence.has_reason;
                 let statement = SessionStatement { at, text, is_person, has_reason };
                 match sentence.class {
+                    // What a person orders for good is decided.
+                    _ if is_person && sentence.is_standing_order => self.decisions.push(statement),
                     StatementClass::Decision => self.decisions.push(statement),
                     StatementClass::Outcome if !is_person => self.outcomes.push(statement),
                     StatementClass::Open if !is_person => self.open.push(statement),

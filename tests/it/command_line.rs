@@ -214,13 +214,18 @@ fn on_terminal(root: &Root, pager: &str, args: &str) -> Option<String> {
     let call = format!("stty rows 10 cols 40; {program} {args}");
     let output = Command::new("script")
         .args(["-q", "-e", "-c", &call, "/dev/null"])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("TERM", "xterm")
         .current_dir(root.path(""))
         .env("HOME", root.home(""))
         .env("MEMOIRD_NOW", crate::support::NOW)
         .env("MEMOIRD_PAGER", pager)
         .env("NO_COLOR", "1")
         .output();
-    let output = output.ok().filter(|it| it.status.success())?;
+    // On macOS it takes other arguments.
+    let output = output.ok().filter(|_| cfg!(target_os = "linux"))?;
+    assert!(output.status.success(), "{args}: {output:?}");
     Some(String::from_utf8(output.stdout).unwrap().replace('\r', ""))
 }
 

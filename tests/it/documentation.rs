@@ -1,7 +1,7 @@
 //! The documentation says what the program does: reference pages are made from its own help and
 //! schema, links lead somewhere, command lines that are shown exist, samples are what `demo` writes.
 //!
-//! `MEMOIRD_UPDATE_DOCS=1 cargo test --test it documentation` writes the reference pages anew.
+//! `MEMOIRD_UPDATE_DOCS=1 cargo test --test it documentation` writes the reference pages again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -53,7 +53,7 @@ fn check_page(relative: &str, text: &str) {
         return write_file(&path, text);
     }
     let present = fs::read_to_string(&path).unwrap_or_default();
-    assert!(present == text, "{relative} differs from the program; {UPDATE}=1 writes it anew");
+    assert!(present == text, "{relative} differs from the program; {UPDATE}=1 writes it again");
 }
 
 /// The help pages of the program, by command line without the program's name.

@@ -9,7 +9,7 @@ use super::{
     programs::{AgentProgram, CLAUDE_SERVERS, HookShape, ServerShape},
     run,
 };
-use crate::config::environment::Environment;
+use crate::{commands::ui::shell_quoted, config::environment::Environment};
 
 /// The name of our server.
 pub(super) const SERVER: &str = "memoird";
@@ -233,15 +233,6 @@ fn hook_program(command: &str, host: AgentProgram) -> Option<&str> {
     // `echo memoird` is two words.
     let program = program.filter(|it| is_quoted(it) || !it.contains([' ', '\t']));
     program.map(|it| it.trim_matches('\'')).filter(|it| it.contains('/') || *it == "memoird")
-}
-
-pub(crate) fn shell_quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:".contains(c);
-    if path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::entries;
+use crate::commands::ui::shell_quoted;
 
 /// The name of the plugin and of its marketplace.
 pub(crate) const PLUGIN: &str = "memoird";
@@ -56,7 +57,7 @@ pub(crate) fn is_own_file(name: &str, content: &[u8]) -> bool {
 }
 
 fn readme(program: &Path, dir: &Path) -> String {
-    let dir = entries::shell_quoted(&dir.to_string_lossy());
+    let dir = shell_quoted(&dir.to_string_lossy());
     format!(
         "# memoird for Claude Code
 

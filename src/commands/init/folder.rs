@@ -106,7 +106,9 @@ pub(super) fn target_folder(
     args: &InitArgs,
 ) -> CommandResult<PathBuf> {
     let here = &call.environment.cwd;
-    if let (Some(dir), Some(Some(workspace))) = (&args.dir, &args.openclaw) {
+    if let (Some(dir), Some(Some(workspace))) = (&args.dir, &args.openclaw)
+        && call.environment.absolute(dir, here) != call.environment.absolute(workspace, here)
+    {
         let what = format!("`{}` and `{}` are two folders", dir.display(), workspace.display());
         return Err(CommandError::usage(what).hint("memoird init --openclaw WORKSPACE"));
     }
@@ -119,7 +121,8 @@ pub(super) fn target_folder(
     };
     let is_home = *here == call.environment.home || here.parent().is_none();
     // The sessions of a program need a folder.
-    let general = (is_home && !args.agents.0.is_empty()).then(|| general_folder(call));
+    let needs_folder = is_home && !args.agents.0.is_empty() && !args.uninstall;
+    let general = needs_folder.then(|| general_folder(call)).flatten();
     let named = args.dir.as_deref().or(workspace.as_deref()).or(global.root.as_deref());
     let named = named.or(general.as_deref());
     if named.is_none() && is_home {
@@ -149,11 +152,15 @@ pub(super) fn target_folder(
     Ok(path)
 }
 
-/// Returns the memory folder for what belongs to no project, which need not exist yet.
-fn general_folder(call: &Invocation) -> PathBuf {
-    let present = call.config.roots.iter().find(|it| it.project.is_none());
-    let new = || call.environment.home.join(plan::PROJECTS_DIR).join(plan::GENERAL_NAME);
-    present.map_or_else(new, |it| it.path.clone())
+/// Returns the memory folder for what belongs to no project, which need not exist yet; `None` if there are several.
+fn general_folder(call: &Invocation) -> Option<PathBuf> {
+    let around = &call.environment;
+    let mut present = call.config.roots.iter().filter(|it| it.project.is_none());
+    match (present.next(), present.next()) {
+        (Some(only), None) => Some(only.path.clone()),
+        (Some(_), Some(_)) => None,
+        (None, _) => Some(plan::general_folder(call.config.projects_dir(around), &around.home)),
+    }
 }
 
 /// Returns the settings of the root, and the text of its `memoird.yaml`.

@@ -11,7 +11,6 @@ use crate::{
         GlobalArgs,
         error::{CommandError, CommandResult},
         hooks::{
-            entries::shell_quoted,
             install::HookSettingsChange,
             openclaw::{self, OpenClawOutcome, OpenClawRequest},
             plugin,
@@ -20,7 +19,7 @@ use crate::{
         },
         import,
         import_sources::ImportSource,
-        ui::Ui,
+        ui::{Ui, shell_quoted},
         workspace::Invocation,
     },
     config::edit,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::commands::{
     GlobalArgs,
     error::{CommandError, CommandResult},
-    ui::Ui,
+    ui::{Ui, shell_quoted},
     workspace::Invocation,
 };
 
@@ -121,16 +121,6 @@ fn server_arguments(
         args.push("--allow-write".to_owned());
     }
     args
-}
-
-/// Quotes a word for a shell, if necessary.
-fn shell_quoted(word: &str) -> String {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./=:@,+".contains(it);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

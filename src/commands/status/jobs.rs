@@ -47,6 +47,9 @@ pub(super) struct StuckJob {
     pub(super) tier: &'static str,
     pub(super) period: String,
     pub(super) reason: String,
+    /// Whether a file has to be mended first.
+    #[serde(skip)]
+    pub(super) is_damaged: bool,
 }
 
 #[derive(Serialize)]
@@ -138,6 +141,7 @@ pub(super) fn stuck_jobs(plan: &CompactionPlan) -> Vec<StuckJob> {
             tier: it.tier.name(),
             period: it.period.to_string(),
             reason: reason.clone(),
+            is_damaged: matches!(it.cause, WaitCause::Damaged(_)),
         }),
         _ => None,
     });
@@ -170,6 +174,7 @@ pub(super) fn undone_jobs(
         tier: tier.name(),
         period: period.to_string(),
         reason: WaitCause::Undone.to_string(),
+        is_damaged: false,
     });
     jobs.collect()
 }
@@ -183,6 +188,7 @@ pub(super) fn failed_jobs(receipts: &[JobRow], plan: &CompactionPlan) -> Vec<Stu
             tier: job.tier.name(),
             period: job.period.to_string(),
             reason: receipt.reason.clone().unwrap_or_default(),
+            is_damaged: false,
         })
     });
     failed.collect()

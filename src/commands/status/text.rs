@@ -38,7 +38,11 @@ pub(super) fn print_status(status: &StatusReport, ui: &Ui) {
     show_due(status, ui);
     let BlockedJobs { parked, undone, failed } = &status.blocked;
     show_list(ui, "stuck", parked, |it| {
-        let StuckJob { tier, period, reason } = it;
+        let StuckJob { tier, period, reason, is_damaged } = it;
+        // Running it again changes nothing before a person has mended the file.
+        if *is_damaged {
+            return format!("{tier} {period} waits until this is mended: {reason}");
+        }
         format!(
             "{tier} {period}: {reason}; try `memoird compact{} --period {period} --force`",
             tier_argument(tier)

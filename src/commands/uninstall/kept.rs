@@ -9,8 +9,7 @@ use serde::Serialize;
 
 use crate::{
     commands::{
-        hooks::entries::shell_quoted,
-        ui::{Ui, counted},
+        ui::{Ui, counted, shell_quoted},
         workspace::Invocation,
     },
     config::root::ROOT_FILE_NAME,

@@ -26,9 +26,13 @@ use super::{
         project_folder,
     },
     service::ManagedService,
-    ui::Ui,
+    ui::{Ui, counted},
     workspace::Invocation,
 };
+use crate::session::queue;
+
+/// The folder of sessions that wait to be saved.
+const SPOOL: &str = "spool";
 
 /// Take out what memoird put outside of memory folders: hooks, service, state
 ///
@@ -117,6 +121,8 @@ struct Parts {
     unusable: Vec<(AgentProgram, CommandError)>,
     /// Files and folders of state.
     state: Vec<PathBuf>,
+    /// How many sessions wait there to be saved.
+    unsaved_sessions: usize,
     /// The folder of the configuration, if it is to be removed.
     config: Option<PathBuf>,
     purge: bool,
@@ -146,7 +152,10 @@ impl Parts {
         let workspaces = roots.collect();
         let config = Some(around.config_folder()).filter(|it| purge && is_real_folder(it));
         let service = ManagedService::new(call, global)?;
-        Ok(Self { service, hooks, workspaces, unusable, state: state_files(call), config, purge })
+        let queue = queue::contents(around);
+        let unsaved_sessions = queue.waiting.len() + queue.failed.len();
+        let state = state_files(call);
+        Ok(Self { service, hooks, workspaces, unusable, state, unsaved_sessions, config, purge })
     }
 
     /// Returns what would be removed.
@@ -169,7 +178,15 @@ impl Parts {
         removed.extend(plugin.map(|it| of_openclaw(it, "the plugin")));
         let blocks = self.workspaces.iter().map(|it| it.1.clone());
         removed.extend(blocks.map(|it| of_openclaw(it, "the block with WISDOM.md")));
-        removed.extend(self.state.iter().map(|it| removal("state", it.clone())));
+        let unsaved = self.unsaved_sessions;
+        removed.extend(self.state.iter().map(|it| Removal {
+            part: "state",
+            path: it.clone(),
+            what: (unsaved > 0 && it.ends_with(SPOOL)).then(|| {
+                let sessions = counted(unsaved, "session is", "sessions are");
+                format!("{sessions} not saved yet; `memoird status` names the reason")
+            }),
+        }));
         removed.extend(self.config.iter().map(|it| removal("configuration", it.clone())));
         let failed = self.unusable.iter().map(|(agent, error)| RemovalFailure {
             part: "hooks",
@@ -298,7 +315,7 @@ fn state_folder(call: &Invocation) -> PathBuf {
 
 /// Returns the files and folders that memoird writes in the user's state folder.
 fn state_files(call: &Invocation) -> Vec<PathBuf> {
-    let is_ours = |name: &str| name == "spool" || name.starts_with("ledger.db");
+    let is_ours = |name: &str| name == SPOOL || name.starts_with("ledger.db");
     let entries = fs::read_dir(state_folder(call)).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries
         .filter(|it| it.file_name().to_str().is_some_and(is_ours))

@@ -60,7 +60,7 @@ pub(super) struct CitedClaims<'p> {
     names: NameReader<'p>,
 }
 
-/// How the names of people are told from other words.
+/// How the names of people are distinguished from other words.
 #[derive(Clone, Copy)]
 struct NameReader<'p> {
     is_german: bool,

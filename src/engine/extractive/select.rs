@@ -98,6 +98,15 @@ impl Ord for ScoredUnit {
     }
 }
 
+/// Returns whether two units share so many stems that one repeats the other.
+pub(super) fn are_repeats(material: &CandidateSet, a: usize, b: usize) -> bool {
+    let stems = |unit: usize| {
+        let unit = &material.units[unit];
+        &material.features[unit.features.start..unit.features.start + unit.stems]
+    };
+    jaccard(stems(a), stems(b)) >= REPEAT_JACCARD
+}
+
 struct GreedySelection<'m> {
     material: &'m CandidateSet,
     /// Per feature, the number of chosen units that contain it.

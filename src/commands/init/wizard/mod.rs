@@ -65,10 +65,13 @@ pub(super) fn run(
     // What a person agrees to includes the small questions of a single folder.
     let preview_args = InitArgs { dry_run: true, yes: args.yes || asks, ..InitArgs::default() };
     let mut folders = Vec::new();
-    for planned in &plan.folders {
-        match apply::set_up_folder(call, global, &preview_args, planned, ui) {
-            Ok(report) => folders.push(report),
-            // Its step will fail for the same reason; the others are still of use.
+    for planned in std::mem::take(&mut plan.folders) {
+        match apply::set_up_folder(call, global, &preview_args, &planned, ui) {
+            Ok(report) => {
+                folders.push(report);
+                plan.folders.push(planned);
+            }
+            // It cannot be set up; the others are still of use.
             Err(error) if matches!(findings.place, Place::Home) => ui.warn(error.to_string()),
             Err(error) => return Err(error),
         }

@@ -17,9 +17,17 @@ use super::{
 use crate::commands::{hooks::programs::AgentProgram, service::unit::UnitState, ui::counted};
 
 /// The folder of memory folders in the home folder.
-pub(in crate::commands::init) const PROJECTS_DIR: &str = "memories";
+const PROJECTS_DIR: &str = "memories";
 /// The memory folder there for what belongs to no project.
-pub(in crate::commands::init) const GENERAL_NAME: &str = "general";
+const GENERAL_NAME: &str = "general";
+
+/// Returns where the memory folder for what belongs to no project is created.
+pub(in crate::commands::init) fn general_folder(
+    projects_dir: Option<PathBuf>,
+    home: &Path,
+) -> PathBuf {
+    projects_dir.unwrap_or_else(|| home.join(PROJECTS_DIR)).join(GENERAL_NAME)
+}
 
 /// What to do, in this order.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -98,8 +106,7 @@ impl SetupPlan {
         let is_needed =
             if has_roots { has_projects && rest > 0 } else { rest > 0 || of_projects + new == 0 };
         if is_needed && found.roots.iter().all(|it| it.has_project) {
-            let dir = found.projects_dir.clone().unwrap_or(dir);
-            let path = dir.join(GENERAL_NAME);
+            let path = general_folder(found.projects_dir.clone(), &found.home);
             self.folders.push(PlannedFolder { path, project: None });
         }
     }

@@ -57,6 +57,8 @@ pub(super) fn resolved_notes(
     pages: &[ParsedLog],
     open: &[PiecePosition],
 ) -> Vec<(PiecePosition, Annotation)> {
+    let mut found = ticked_off(pages, open);
+    let ticked: HashSet<PiecePosition> = found.iter().map(|it| it.0).collect();
     let mut reader = StatementReader::default();
     let is_short = |at: &&PiecePosition| {
         let (_, statement) = at.statement_in(pages);
@@ -66,12 +68,13 @@ pub(super) fn resolved_notes(
             && statement.text.chars().count() <= ITEM_CHARS_MAX
             && !words.any(|word| ANNOTATIONS.nothing_open.contains(&word))
     };
-    let items = open.iter().filter(is_short).map(|&at| reader.read_item(pages, at));
+    let left = open.iter().filter(|it| !ticked.contains(it));
+    let items = left.filter(is_short).map(|&at| reader.read_item(pages, at));
     let items: Vec<ComparedStatement> = items.collect();
     let items: Vec<&ComparedStatement> =
         items.iter().filter(|it| it.stems.len() >= STEMS_MIN).collect();
     if items.is_empty() {
-        return Vec::new();
+        return found;
     }
     let resolvers = reader.read_resolvers(pages);
     let mut by_stem: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -80,7 +83,6 @@ pub(super) fn resolved_notes(
             by_stem.entry(stem).or_default().push(index);
         }
     }
-    let mut found = Vec::new();
     for item in &items {
         let holders = item.stems.iter().filter_map(|stem| by_stem.get(stem));
         let Some(rarest) =
@@ -108,6 +110,30 @@ pub(super) fn resolved_notes(
         }
     }
     found
+}
+
+/// Returns the notes on tasks that a later line of the same words ticks off, unless they are open again after it.
+fn ticked_off(pages: &[ParsedLog], open: &[PiecePosition]) -> Vec<(PiecePosition, Annotation)> {
+    let mut last = HashMap::<String, (PiecePosition, bool)>::new();
+    for (p, page) in pages.iter().enumerate() {
+        for (s, statement) in page.statements.iter().enumerate() {
+            if let (Some(is_done), false) = (statement.task, statement.pieces.is_empty()) {
+                let at = PiecePosition { page: p, statement: s, piece: 0 };
+                last.insert(task_words(statement), (at, is_done));
+            }
+        }
+    }
+    let note = |&at: &PiecePosition| {
+        let (_, statement) = at.statement_in(pages);
+        let is_task = statement.task == Some(false) && statement.pieces.len() == 1;
+        let (done, _) = last.get(&task_words(statement)).filter(|it| is_task && it.1)?;
+        Some((at, note_on(pages, at, *done)?))
+    };
+    open.iter().filter_map(note).collect()
+}
+
+fn task_words(statement: &LogStatement) -> String {
+    statement.text.trim_end_matches(['.', ' ']).to_lowercase()
 }
 
 /// Returns the note on an item; `None` if the resolving sentence is of an earlier day.

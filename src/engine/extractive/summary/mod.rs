@@ -153,7 +153,7 @@ impl<'a> SummaryBuilder<'a> {
         while !order.is_empty() && file.body_chars(&order) > target {
             order.pop();
         }
-        self.ensure_decisions(&mut order, &ranking.order, |order| file.body_chars(order) <= target);
+        self.ensure_decisions(&mut order, ranking, |order| file.body_chars(order) <= target);
         if order.is_empty() {
             // One statement over the target is better than an empty file.
             let fits_limit = |unit: &&usize| {
@@ -170,7 +170,7 @@ impl<'a> SummaryBuilder<'a> {
     fn ensure_decisions(
         &self,
         order: &mut Vec<usize>,
-        ranked: &[usize],
+        ranking: &UnitRanking,
         mut fits: impl FnMut(&[usize]) -> bool,
     ) {
         /// Each addition renders days again.
@@ -188,9 +188,9 @@ impl<'a> SummaryBuilder<'a> {
             decides(unit) && says_so(found.at) && found.requires.is_none()
         };
         let chars = |unit: usize| self.material.units[unit].chars;
-        let is_ranked: HashSet<usize> = ranked.iter().copied().collect();
-        let rest = (0..self.material.units.len()).filter(|it| !is_ranked.contains(it));
-        let candidates = ranked.iter().copied().chain(rest);
+        let seen: HashSet<usize> = ranking.order.iter().chain(&ranking.repeats).copied().collect();
+        let rest = (0..self.material.units.len()).filter(|it| !seen.contains(it));
+        let candidates = ranking.order.iter().copied().chain(rest);
         let mut added = 0;
         for unit in candidates.filter(|it| is_eligible(*it)) {
             if order.is_empty() || added == ADDED_MAX {
@@ -202,7 +202,11 @@ impl<'a> SummaryBuilder<'a> {
                 let at = self.material.units[unit].at;
                 (at.page, at.statement)
             };
-            if !has_room || order.iter().any(|it| statement(*it) == statement(unit)) {
+            let is_said = |it: &usize| {
+                statement(*it) == statement(unit)
+                    || decides(*it) && select::are_repeats(&self.material, *it, unit)
+            };
+            if !has_room || order.iter().any(is_said) {
                 continue;
             }
             let mut with = vec![unit];

@@ -43,7 +43,7 @@ impl FromStr for DateWords {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // Which day is today changes what words mean, but not whether they mean anything.
-        let any_day = NaiveDate::default();
+        let any_day = NaiveDate::from_ymd_opt(2024, 12, 31).unwrap_or_default(); // has 29 February before it
         if parse_days(text, any_day).is_some() {
             return Ok(Self(text.to_owned()));
         }
@@ -71,9 +71,9 @@ pub(crate) fn parse_days(text: &str, today: NaiveDate) -> Option<DayRange> {
     let dates = DateParser::of(words, today);
     if dates.consumed.iter().any(is_all) {
         let recurring = || {
-            let first = super::dates::latest_occurrence(*dates.days.first()?, today)?;
+            let (_, first) = *dates.days.first()?;
             let last = super::dates::latest_occurrence(*dates.days.last()?, today)?;
-            Some((first, last))
+            Some((last.with_day(first)?, last))
         };
         return dates.ranges.first().copied().or_else(recurring);
     }

@@ -198,7 +198,9 @@ impl<'w> DateParser<'w> {
 
 /// Returns the latest date of a day of any year.
 pub(super) fn latest_occurrence((month, day): (u32, u32), today: NaiveDate) -> Option<NaiveDate> {
-    let years = [today.year(), today.year() - 1].into_iter();
+    /// Leap years are at most this far apart.
+    const YEARS_MAX: i32 = 8;
+    let years = (0..=YEARS_MAX).map(|it| today.year() - it);
     let mut dates = years.filter_map(|it| NaiveDate::from_ymd_opt(it, month, day));
     dates.find(|it| *it <= today)
 }

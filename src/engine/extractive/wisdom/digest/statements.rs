@@ -272,8 +272,9 @@ impl<'a> OwnText<'a> {
         let text = statement.text[..end].trim_end();
         let end = text.strip_suffix(KEEP_MARK).map_or(end, |it| it.trim_end().len());
         let own = statement.text[..end].trim();
-        let spoken =
-            says_label_alone(statement).then(|| statement.text[statement.label..end].trim());
+        // `Decision: #keep` says nothing.
+        let said = statement.text.get(statement.label..end).unwrap_or_default();
+        let spoken = says_label_alone(statement).then(|| said.trim());
         let own = spoken.filter(|it| !refers_back(it)).unwrap_or(own);
         // Without what was decided on a decision says little.
         let keeps_label = own.len() == statement.text[..end].trim().len();
@@ -483,8 +484,11 @@ fn says_label_alone(statement: &LogStatement) -> bool {
 
 /// Returns the first statement below a heading; the number of all if there is none.
 fn first_below(page: &ParsedLog, head: usize) -> usize {
+    // Statements are in the order of their lines, and so are headings.
+    let from = page.statements.partition_point(|it| it.heading.is_none_or(|it| it < head));
     let is_below = |it: &LogStatement| it.heading == Some(head) && !it.introduces;
-    page.statements.iter().position(is_below).unwrap_or(page.statements.len())
+    let below = page.statements[from..].iter().position(is_below);
+    below.map_or(page.statements.len(), |it| from + it)
 }
 
 /// Returns a heading without its number, signs, and what is in brackets after it: `2. ✅ Bob (02:10 ET)`.
