@@ -92,26 +92,26 @@ pub(super) fn apply(global: &GlobalArgs, plan: &SetupPlan, ui: &Ui) -> SetupResu
     };
     if let Some(dir) = &plan.projects_dir {
         let next = format!("memoird init --projects {}", dir.display());
-        setup.step("projects", next, |it| it.set_projects_dir(dir));
+        setup.follow("projects", next, |it| it.set_projects_dir(dir));
     }
     for folder in &plan.folders {
         let next = format!("memoird init {}", folder.path.display());
-        setup.step("folder", next, |it| it.set_up_folder(folder));
+        setup.follow("folder", next, |it| it.set_up_folder(folder));
     }
     for &agent in &plan.hooks {
         let next = format!("memoird init --{}", agent.id());
-        setup.step("hooks", next, |it| it.add_hooks(agent));
+        setup.follow("hooks", next, |it| it.add_hooks(agent));
     }
     for &(agent, _) in &plan.imports {
         let next = format!("memoird import {}", agent.id());
-        setup.step("import", next, |it| it.import_sessions(agent));
+        setup.follow("import", next, |it| it.import_sessions(agent));
     }
     if plan.compaction {
-        setup.step("memories", "memoird compact".to_owned(), |it| it.compact_folders(plan));
+        setup.follow("memories", "memoird compact".to_owned(), |it| it.compact_folders(plan));
     }
     if plan.service {
         let next = "memoird service install".to_owned();
-        setup.step("service", next, Setup::install_service);
+        setup.follow("service", next, Setup::install_service);
     }
     setup.result
 }
@@ -128,7 +128,7 @@ struct Setup<'a> {
 
 impl Setup<'_> {
     /// Does one step. `next` is the command that does it later.
-    fn step(
+    fn follow(
         &mut self,
         name: &'static str,
         next: String,
