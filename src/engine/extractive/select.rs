@@ -98,7 +98,7 @@ impl Ord for ScoredUnit {
     }
 }
 
-/// Returns whether two units share so many stems that one repeats the other.
+/// Returns whether two units share most stems, so that one repeats the other.
 pub(super) fn are_repeats(material: &CandidateSet, a: usize, b: usize) -> bool {
     let stems = |unit: usize| {
         let unit = &material.units[unit];

@@ -47,7 +47,7 @@ pub fn classify_sentences(line: &str) -> Vec<ClassifiedSentence<'_>> {
 }
 
 fn is_standing_order(text: &str) -> bool {
-    /// `And please always …`; later in a sentence the word tells how something is.
+    /// `And please always …`; later in a sentence the word says how something is.
     const WORDS_BEFORE_MAX: usize = 2;
     let words = WordList::of(text);
     let opens = words.find(cue_phrases::LASTING_WORDS).is_some_and(|it| it.0 <= WORDS_BEFORE_MAX);
