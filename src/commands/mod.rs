@@ -1,6 +1,7 @@
 //! The command line: one file per verb.
 //!
-//! - [`ui`] is the only place that prints; [`error`] turns failures into exit codes and hints.
+//! - [`ui`] is the only place that prints; `pager` shows what is long on a terminal, page by page. [`error`] turns
+//!   failures into exit codes and hints, `examples` are what the help of each verb shows.
 //! - [`workspace`] opens the configuration and the root that a verb works on.
 //! - Each verb has its arguments and `run`: it calls the layers below and shows what they return. No
 //!   verb decides anything about memory itself.

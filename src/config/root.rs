@@ -468,13 +468,13 @@ fn folder_name(path: &Path) -> String {
     path.file_name().map_or_else(|| "memory".to_owned(), |it| it.to_string_lossy().into_owned())
 }
 
-/// Reads a `memoird.yaml`; `None` if there is none.
 /// Returns the sections of a `memoird.yaml`; none if there is no such file.
 pub(super) fn read_sections(file: &Path) -> Result<Layer, ConfigError> {
     let text = read_root_file(file)?;
     Ok(text.map(|it| RootFile::parse(&it, file)).transpose()?.unwrap_or_default().sections)
 }
 
+/// Reads a `memoird.yaml`; `None` if there is none.
 fn read_root_file(file: &Path) -> Result<Option<String>, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { file: file.to_path_buf(), source };
     match fs::metadata(file) {

@@ -2,8 +2,9 @@
 //!
 //! - [`kept`] lists what stays: memory folders, the configuration, the program itself.
 //!
-//! Memory folders are not changed, but for the block that we keep in the `MEMORY.md` of a workspace of `OpenClaw`. Settings of other programs get back the bytes that they had, if nothing else in
-//! them was changed since. Of the state folder only files that memoird writes are removed.
+//! Memory folders are not changed, but for the block that we keep in the `MEMORY.md` of a workspace of `OpenClaw`.
+//! Settings of other programs get back the bytes that they had, if nothing else in them was changed since. Of the state
+//! folder only files that memoird writes are removed.
 
 mod kept;
 
