@@ -13,7 +13,7 @@ use std::{
 use regex::Regex;
 use serde_json::Value;
 
-use crate::support::{Root, write_file};
+use crate::support::{Root, files_below, write_file};
 
 const UPDATE: &str = "MEMOIRD_UPDATE_DOCS";
 
@@ -27,20 +27,10 @@ fn read(path: &Path) -> String {
 
 /// Returns the Markdown files that people read, in order.
 fn pages() -> Vec<PathBuf> {
-    fn collect(dir: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                collect(&path, found);
-            } else if path.extension().is_some_and(|it| it == "md") {
-                found.push(path);
-            }
-        }
-    }
     let mut found: Vec<_> =
         ["README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(project).into();
     for folder in ["docs/src", "integrations"] {
-        collect(&project(folder), &mut found);
+        files_below(&project(folder), &["md"], &mut found);
     }
     found.sort();
     found

@@ -3,8 +3,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
 };
+
+use crate::support::files_below;
 
 /// From the lowest layer to the highest. A module may use itself and the ones listed before it.
 const LAYERS: [&str; 15] = [
@@ -42,22 +44,11 @@ const READERS: [(&str, &str); 13] = [
     ("tests/data/", "src/commands/"),
 ];
 
-fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            rust_files(&path, found);
-        } else if path.extension().is_some_and(|it| it == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// All files of `src`: path relative to the crate, module of the top level, text without its tests.
 fn sources() -> Vec<(String, String, String)> {
     let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    rust_files(&crate_dir.join("src"), &mut files);
+    files_below(&crate_dir.join("src"), &["rs"], &mut files);
     files
         .into_iter()
         .map(|path| {

@@ -1,11 +1,10 @@
 //! What people read is plain English: words of the project's early dialect do not come back.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use regex::Regex;
+
+use crate::support::files_below;
 
 /// Words that the early texts used in a sense of their own, as patterns, and what to write instead.
 const AVOIDED: [(&str, &str); 12] = [
@@ -39,17 +38,6 @@ const NORMAL_USE: [(&str, &str); 12] = [
     ("src/session/micro_compaction.rs", "The call stands above"),
     ("src/session/offline_summary.rs", "as it stood last"),
 ];
-
-fn files(dir: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files(&path, endings, found);
-        } else if path.extension().is_some_and(|it| endings.iter().any(|ending| it == *ending)) {
-            found.push(path);
-        }
-    }
-}
 
 /// The parts of a line that people read: of code its comment and its longer string literals (short
 /// ones are data), of YAML its comment (the rest are keys and words to look for), of a text all of it.
@@ -107,10 +95,10 @@ fn product_prose_uses_no_word_of_the_early_dialect() {
     for name in ["README.md", "SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md", "Cargo.toml"] {
         found.push(root.join(name));
     }
-    files(&root.join("src"), &["rs"], &mut found);
-    files(&root.join("docs"), &["md"], &mut found);
-    files(&root.join("schema"), &["json", "sql"], &mut found);
-    files(&root.join("systemd"), &["service", "timer"], &mut found);
+    files_below(&root.join("src"), &["rs"], &mut found);
+    files_below(&root.join("docs"), &["md"], &mut found);
+    files_below(&root.join("schema"), &["json", "sql"], &mut found);
+    files_below(&root.join("systemd"), &["service", "timer"], &mut found);
     for entry in fs::read_dir(root.join("config")).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {

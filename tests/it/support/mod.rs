@@ -270,6 +270,18 @@ impl fmt::Display for CommandOutput {
     }
 }
 
+/// Adds the files below a folder whose names end with one of these, without the dot.
+pub(crate) fn files_below(dir: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files_below(&path, endings, found);
+        } else if path.extension().is_some_and(|it| endings.iter().any(|ending| it == *ending)) {
+            found.push(path);
+        }
+    }
+}
+
 /// Writes a file and creates its parent folders.
 pub(crate) fn write_file(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
