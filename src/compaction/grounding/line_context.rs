@@ -26,6 +26,10 @@ pub(super) struct LineContext<'s> {
 /// A longer paragraph before a list is a text of its own.
 const INTRODUCTION_CHARS_MAX: usize = 160;
 
+/// What is further above is not read: each line of a log is looked up, so that the walks of a log of one long section
+/// would take the square of its length.
+const LINES_MAX: usize = 1_000;
+
 /// The level of a line that is bold as a whole, below all headings.
 const LABEL_LEVEL: u8 = 7;
 
@@ -40,7 +44,7 @@ pub(super) fn of_line(log: &SanitizedLog, number: u32) -> LineContext<'_> {
     // The words of strangers say nothing about one's own.
     let may_count = |it: &SanitizedLine| is_foreign || it.origin() != TextOrigin::External;
     let mut walk = Walk::from(&lines[at]);
-    for line in lines[..at].iter().rev() {
+    for line in lines[..at].iter().rev().take(LINES_MAX) {
         let is_shown = line.is_content() && !line.is_quarantined() && may_count(line);
         if walk.is_above(line) && is_shown {
             context.above.push(line);
@@ -208,6 +212,20 @@ mod tests {
         check(22, &["**Costs**", "North", "Pumps", "Tide board"], &[]);
         check(6, &["Pumps", "Tide board"], &[]);
         check(99, &[], &[]);
+    }
+
+    #[test]
+    fn a_heading_far_above_is_not_read() {
+        let text = |lines: usize| format!("# Pier\n{}", "- x\n".repeat(lines));
+        let has_context = |lines: usize| {
+            let log =
+                DailyLog::parse("2026-04-02".parse().unwrap(), text(lines).as_bytes()).unwrap();
+            let log = privacy::sanitize(&log, &privacy::PrivacyRules::default());
+            let last = log.lines().last().unwrap().number();
+            !of_line(&log, last).above.is_empty()
+        };
+        assert!(has_context(LINES_MAX));
+        assert!(!has_context(LINES_MAX + 1));
     }
 
     #[test]
