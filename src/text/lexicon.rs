@@ -289,6 +289,8 @@ pub(crate) struct SearchLexicon {
     pub(crate) passing_label_words: LexiconWords,
     pub(crate) removal_words: LexiconWords,
     pub(crate) switch_words: LexiconWords,
+    pub(crate) move_words: LexiconWords,
+    pub(crate) to_words: LexiconWords,
     pub(crate) instead_words: LexiconWords,
     pub(crate) correction_words: LexiconWords,
     pub(crate) plan_words: LexiconWords,

@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_heading_far_above_is_not_read() {
-        let text = |lines: usize| format!("# Pier\n{}", "- x\n".repeat(lines));
+        let text = |lines: usize| format!("# Pier{}", "\n- x".repeat(lines));
         let has_context = |lines: usize| {
             let log =
                 DailyLog::parse("2026-04-02".parse().unwrap(), text(lines).as_bytes()).unwrap();

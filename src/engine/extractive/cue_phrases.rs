@@ -9,7 +9,7 @@ use crate::text::{calendar, lexicon::CUES};
 
 /// Phrases that are looked up among the words of a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CueTable {
+pub(crate) struct CueTable {
     /// The position in [`ALL_TABLES`].
     index: usize,
     /// The key in `cues.yaml`.
@@ -98,6 +98,8 @@ cue_tables! {
     TASK_OPENERS "task_openers"
     LASTING_LIMITS "lasting_limits"
     ROLES "roles"
+    MAKING "making"
+    MADE "made"
     RETIRED "retired"
     RESUMED "resumed"
 }

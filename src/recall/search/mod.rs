@@ -13,7 +13,6 @@
 //! - `semantic`: lines with a similar meaning, if an embedding server is configured.
 //! - `snippets`: the text of hits, read from the files.
 //! - `supersession`: which hit has a newer value than another.
-//! - `replacement`: which line says that a plan was given up.
 //! - `duplicates`: groups of hits that say the same.
 //! - `highlight`: the matched words of a hit.
 //! - `fuzzy`: misspelled and partial words, if nothing else is found.
@@ -26,7 +25,6 @@ mod highlight;
 mod index;
 pub mod query;
 mod rank;
-mod replacement;
 mod semantic;
 mod snippets;
 mod supersession;

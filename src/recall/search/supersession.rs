@@ -7,21 +7,14 @@
 //! a word such as `fixed` or `cancelled` and most content words of the older line, or if it is a
 //! [`Replacement`] of what the older one plans.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    sync::LazyLock,
-};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{
-    EXTERNAL, HitRef, SearchHit,
-    replacement::{Replacement, name_stems},
+use super::{EXTERNAL, HitRef, SearchHit};
+use crate::engine::extractive::{
+    LABEL_VALUES_MAX, LabelledValue,
+    replacement::{END_WORDS, OlderLine, Replacement, content_stems, name_stems},
 };
-use crate::engine::extractive::{LABEL_VALUES_MAX, LabelledValue};
-use crate::text::{
-    lexicon::{ANNOTATIONS, CUES, SEARCH},
-    stems::english_stem,
-    words,
-};
+use crate::text::{lexicon::SEARCH, words};
 
 /// How many words besides the values two lines must share.
 const SHARED_MIN: usize = 4;
@@ -37,35 +30,6 @@ const ENDED_SHARE_MIN: f64 = 0.6;
 
 /// How many other content words the newer line may have for each shared one: it may be about more.
 const ENDED_OTHERS_MAX: usize = 2;
-
-/// Words that open or end something, folded as those of a line are.
-static END_WORDS: LazyLock<EndWords> = LazyLock::new(|| {
-    let fold = |words: &[&str]| {
-        let mut folded = HashSet::new();
-        // Of phrases no word says it alone.
-        for word in words.iter().filter(|it| !it.contains(' ')) {
-            words::for_each_folded(word, |it| {
-                folded.insert(it.to_owned());
-            });
-        }
-        folded
-    };
-    let mut not_done = fold(&ANNOTATIONS.not_done);
-    // What is left of `isn't`, which is folded to two words.
-    not_done.insert("t".to_owned());
-    let mut open = fold(&ANNOTATIONS.open);
-    open.extend(fold(&SEARCH.failure_words));
-    let retired = CUES.tables.get("retired").map_or_else(HashSet::new, |it| fold(it));
-    EndWords { done: fold(&ANNOTATIONS.done), not_done, open, retired }
-});
-
-struct EndWords {
-    done: HashSet<String>,
-    not_done: HashSet<String>,
-    /// That something is open or fails.
-    open: HashSet<String>,
-    retired: HashSet<String>,
-}
 
 /// Which value a question asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,16 +111,6 @@ impl LineValues {
     }
 }
 
-/// Returns the stems of those words that say what a line is about.
-pub(super) fn content_stems<'w>(words: impl Iterator<Item = &'w str>) -> BTreeSet<String> {
-    let says_nothing = |it: &str| {
-        SEARCH.stop_words.contains(&it)
-            || END_WORDS.open.contains(it)
-            || END_WORDS.done.contains(it)
-    };
-    words.filter(|it| !says_nothing(it)).map(|it| english_stem(it).into_owned()).collect()
-}
-
 /// Returns whether a newer line says that what an older one says was done, stopped, or given up.
 pub(in crate::recall) fn is_ended_by(older: &str, newer: &str) -> bool {
     LineValues::of(older).is_ended_by(&LineValues::of(newer))
@@ -187,7 +141,7 @@ pub(super) fn mark_superseded(
     let lines: Vec<LineValues> = hits.iter().map(|it| LineValues::of(&it.text)).collect();
     let labels = changed_labels(hits, surroundings);
     let replacements: Vec<Option<Replacement>> =
-        hits.iter().map(|it| Replacement::of(&it.text)).collect();
+        hits.iter().map(|it| Replacement::of(&it.text, it.date)).collect();
     for older in 0..hits.len() {
         let mut is_superseded_by = |newer: usize| {
             let (old, new) = (&hits[older], &hits[newer]);
@@ -203,7 +157,9 @@ pub(super) fn mark_superseded(
                     return false;
                 }
                 let names = &name_stems(&old.text) | &name_stems(&new.text);
-                it.ends(&old.text, |it| names.contains(it) && surroundings.is_rare(it))
+                it.ends(&OlderLine::of(&old.text, old.date), |it| {
+                    names.contains(it) && surroundings.is_rare(it)
+                })
             };
             (is_later_day
                 && (lines[older].conflicts_with(&lines[newer])

@@ -15,7 +15,7 @@ use crate::{
 
 /// The content stems of a statement and its values (numbers, dates, weekdays), which a newer statement may
 /// change.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StatementTerms {
     pub(crate) stems: TermSet,
     /// Words with a digit, months, and weekdays.

@@ -1,6 +1,11 @@
 //! Finds the statements that newer ones make obsolete.
 
-use std::{collections::BTreeMap, iter::repeat};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter::repeat,
+};
+
+use chrono::NaiveDate;
 
 use super::{
     super::similarity::has_conflicting_values,
@@ -8,9 +13,15 @@ use super::{
     stopped::{StoppedThing, is_about},
 };
 use crate::{
-    engine::extractive::{as_f64, statements::terms::StatementTerms},
+    engine::extractive::{
+        as_f64,
+        statements::{
+            replacement::{OlderLine, name_stems},
+            terms::StatementTerms,
+        },
+    },
     memory::statement::StatementKind,
-    text::hash::HashedMap,
+    text::hash::{HashedMap, HashedSet, hash_bytes},
 };
 
 /// A newer statement with this share of the content words of an older one continues it.
@@ -20,6 +31,82 @@ const SERIES_STEMS_MIN: usize = 3;
 
 /// Of a word in many statements as many of the newest are read.
 const READ_MAX: usize = 200;
+
+/// In how many days of few, and in what part of many, a name occurs.
+const NAME_DAYS_MIN: usize = 4;
+
+const NAME_DAYS_DIVISOR: usize = 20;
+
+/// Marks the statements of which a later one says that what they plan was given up, exchanged, moved to another day,
+/// or made. Those of a word in many statements are not all read.
+pub(super) fn mark_ended(statements: &mut [DigestStatement]) {
+    let mut ended = given_up(statements);
+    ended.extend(made(statements));
+    for at in ended {
+        statements[at].is_ended = true;
+    }
+}
+
+/// Returns the open items whose thing a later statement reports as made.
+fn made(statements: &[DigestStatement]) -> Vec<usize> {
+    let mut last = BTreeMap::new();
+    for (at, statement) in statements.iter().enumerate() {
+        last.extend(statement.plan.made.as_ref().map(|it| (it, at)));
+    }
+    let is_made = |&(at, it): &(usize, &DigestStatement)| {
+        it.plan.to_make.as_ref().and_then(|it| last.get(it)).is_some_and(|made| *made > at)
+    };
+    statements.iter().enumerate().filter(is_made).map(|it| it.0).collect()
+}
+
+/// Returns the statements whose plan a later one gives up, exchanges, or moves.
+fn given_up(statements: &[DigestStatement]) -> BTreeSet<usize> {
+    let replacing = |it: &&DigestStatement| it.plan.replacement.is_some();
+    let wanted: HashedSet = statements
+        .iter()
+        .filter(replacing)
+        .flat_map(|it| it.plan.replacement.iter().flat_map(|it| it.stems()))
+        .map(|it| hash_bytes(it.as_bytes()))
+        .collect();
+    let mut given_up = BTreeSet::new();
+    if wanted.is_empty() {
+        return given_up;
+    }
+    let mut with_stem = HashedMap::<Vec<usize>>::default();
+    for (at, statement) in statements.iter().enumerate() {
+        for &stem in statement.terms.stems.hashes().iter().filter(|it| wanted.contains(*it)) {
+            with_stem.entry(stem).or_default().push(at);
+        }
+    }
+    let days: BTreeSet<NaiveDate> = statements.iter().map(|it| it.day).collect();
+    let days_max = NAME_DAYS_MIN.max(days.len() / NAME_DAYS_DIVISOR);
+    let with = |stem: &str| with_stem.get(&hash_bytes(stem.as_bytes())).map_or(&[][..], |it| it);
+    let is_rare = |stem: &str| {
+        let days: BTreeSet<NaiveDate> =
+            with(stem).iter().take(READ_MAX).map(|it| statements[*it].day).collect();
+        days.len() <= days_max && with(stem).len() <= READ_MAX
+    };
+    for (at, newer) in statements.iter().enumerate() {
+        let Some(replacement) = &newer.plan.replacement else { continue };
+        let earlier =
+            |stem| with(stem).iter().rev().skip_while(|it| **it >= at).take(READ_MAX).copied();
+        let candidates: BTreeSet<usize> = replacement.stems().flat_map(earlier).collect();
+        for older_at in candidates {
+            let older = &statements[older_at];
+            let is_later = older.day < newer.day || replacement.is_correction;
+            if !is_later || given_up.contains(&older_at) {
+                continue;
+            }
+            let mut line = OlderLine::of(&older.text, older.day);
+            line.is_plan |= older.kind == StatementKind::Decision;
+            let names = &name_stems(&older.text) | &name_stems(&newer.text);
+            if replacement.ends(&line, |it| names.contains(it) && is_rare(it)) {
+                given_up.insert(older_at);
+            }
+        }
+    }
+    given_up
+}
 
 /// Finds what makes a statement obsolete, without comparing each with each.
 pub(in crate::engine::extractive) struct NewerStatements {
@@ -137,7 +224,7 @@ impl NewerStatements {
         let is_old = |key: &u64| {
             self.of_key.get(key).and_then(|it| it.last()).is_some_and(|it| *it > older.order)
         };
-        if !older.keys.is_empty() && older.keys.iter().all(is_old) {
+        if older.is_ended || !older.keys.is_empty() && older.keys.iter().all(is_old) {
             return true;
         }
         if ends_with_subject(older) && self.is_stopped(older) || self.is_resumed(older) {

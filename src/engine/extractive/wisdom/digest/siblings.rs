@@ -51,7 +51,10 @@ pub(super) fn join_siblings(
         // What was stopped, and runs again, as well.
         let is_later = |it: &&(usize, StoppedThing)| it.0 > statement.order;
         let mut later = changes.iter().filter(is_later);
-        if replaced || later.any(|(_, it)| statement.changed.things().any(|own| own == it)) {
+        if replaced
+            || statement.is_ended
+            || later.any(|(_, it)| statement.changed.things().any(|own| own == it))
+        {
             joined.push(statement);
             continue;
         }

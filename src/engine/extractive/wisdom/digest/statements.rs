@@ -8,7 +8,7 @@ use super::sections::{decides_label, role_of, section_of, sets_boundary};
 use super::{
     KeptOut,
     entities::{Entities, Entity},
-    newer::NewerStatements,
+    newer::{self, NewerStatements},
     siblings::join_siblings,
     stopped::ChangedThings,
     titles,
@@ -23,6 +23,8 @@ use crate::{
         sections::{self, StatementClass},
         statements::{
             blocks::KEEP_MARK,
+            named_thing::{made_thing, thing_to_make},
+            replacement::{Replacement, may_replace},
             terms::{StatementTerms, TermExtractor},
             word_list::WordList,
         },
@@ -108,6 +110,10 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(super) is_boundary: bool,
     /// What it says was stopped, or runs again.
     pub(super) changed: ChangedThings,
+    /// What it says of plans and tasks.
+    pub(super) plan: PlanChange,
+    /// Whether a newer one says that what it plans was given up, exchanged, moved, or made.
+    pub(super) is_ended: bool,
     /// How useful it is at the start of a session, from 0 to about 3.
     pub(in crate::engine::extractive) worth: f64,
     /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
@@ -169,6 +175,33 @@ impl DigestStatement {
     }
 }
 
+/// What a statement says of plans and tasks.
+pub(super) struct PlanChange {
+    /// What was given up, exchanged, or moved to another day.
+    pub(super) replacement: Option<Box<Replacement>>,
+    /// What was made.
+    pub(super) made: Option<StatementTerms>,
+    /// What an open item is to make.
+    pub(super) to_make: Option<StatementTerms>,
+}
+
+impl PlanChange {
+    fn read(
+        kind: StatementKind,
+        (text, words): (&str, &WordList),
+        day: NaiveDate,
+        extractor: &mut TermExtractor,
+    ) -> Self {
+        let replacement = may_replace(text, words).then(|| Replacement::of(text, day)).flatten();
+        let is_open = kind == StatementKind::Open;
+        Self {
+            replacement: replacement.map(Box::new),
+            made: made_thing(text, words, extractor),
+            to_make: is_open.then(|| thing_to_make(text, words, extractor)).flatten(),
+        }
+    }
+}
+
 /// The entity that a statement is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine::extractive) struct Subject {
@@ -216,6 +249,7 @@ pub(in crate::engine::extractive) fn collect_from_pages(
         }
     }
     let StatementCollector { found, extractor, .. } = &mut collector;
+    newer::mark_ended(found);
     let mut statements = join_siblings(std::mem::take(found), extractor, kept_out);
     let newer = NewerStatements::of(&statements);
     rate(&mut statements, &newer);
@@ -392,7 +426,11 @@ impl StatementCollector {
         } else if refers_back(own) {
             return;
         }
-        let is_short = terms.stems.len() < STEMS_MIN;
+        let day = page.stem.date();
+        let plan = PlanChange::read(role.kind, (own, &words), day, &mut self.extractor);
+        // `Launch moved to 8 December` says enough.
+        let values = if plan.replacement.is_some() { terms.values.len() } else { 0 };
+        let is_short = terms.stems.len() + values < STEMS_MIN;
         if is_short && added_title.is_some() {
             return;
         }
@@ -401,7 +439,6 @@ impl StatementCollector {
         let own_lines: Vec<Address> =
             statement.lines_of(0, end).map(|it| page.address(it)).collect();
         let Some(own_citation) = Citation::from_addresses(&own_lines) else { return };
-        let day = page.stem.date();
         let subject = self.subject_of(page, statement, &words);
         let worth = own_worth(page, statement, (own, &words), &role, class);
         let worth = if is_short { f64::NEG_INFINITY } else { worth };
@@ -410,7 +447,7 @@ impl StatementCollector {
         let changed =
             ChangedThings::find(role.kind, own, &words, &self.entities, &mut self.extractor);
         // `Atlas is back up` is no bullet, but ends others.
-        if is_short && changed.change.is_none() {
+        if is_short && changed.change.is_none() && plan.made.is_none() {
             return;
         }
         if is_short {
@@ -440,6 +477,8 @@ impl StatementCollector {
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
             is_boundary: role.kind == StatementKind::Rule && sets_boundary(own),
             changed,
+            plan,
+            is_ended: false,
             terms,
             own_terms,
             worth,

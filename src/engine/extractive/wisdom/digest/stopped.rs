@@ -5,17 +5,20 @@
 //! word, each up to the end of the clause. `Removed Atlas from the draft`, `Atlas is disabled by default`, `Atlas removed
 //! the old logs` end nothing, and neither does what is denied, might be, or is a pause.
 
+use std::ops::Range;
+
 use super::entities::{Entities, EntityMention};
 use crate::{
     engine::extractive::{
         cue_phrases::{CueTable, RESUMED, RETIRED},
         statements::{
-            terms::{StatementTerms, TermExtractor, is_stop_word},
+            named_thing::{name_beside, named_terms},
+            terms::{StatementTerms, TermExtractor},
             word_list::WordList,
         },
     },
     memory::statement::StatementKind,
-    text::lexicon::{CUES, WISDOM},
+    text::lexicon::WISDOM,
 };
 
 /// Something that was stopped as a whole.
@@ -27,16 +30,8 @@ pub(super) enum StoppedThing {
     Named(StatementTerms),
 }
 
-/// The fewest content words that name a thing which is no entity: one word has too many meanings.
-const NAME_STEMS_MIN: usize = 2;
-
-const NAME_STEMS_MAX: usize = 5;
-
 /// Of the words of a statement about a named thing at least this part is its name: a list has any words.
 const NAME_SHARE: usize = 8;
-
-/// The most words before the one that says that something was stopped, if the name follows: `Mona removed Atlas`.
-const WORDS_BEFORE_MAX: usize = 2;
 
 impl StoppedThing {
     /// Returns what a text with these words and mentions says was stopped, perhaps for a while only, if the cues are
@@ -48,42 +43,12 @@ impl StoppedThing {
         extractor: &mut TermExtractor,
         cues: CueTable,
     ) -> Option<Self> {
-        let (cue, width) = words.find(cues)?;
-        let leaves_open =
-            |it: &str| CUES.negations.contains(&it) || WISDOM.unreal_words.contains(&it);
-        if words.iter().any(leaves_open) {
-            return None;
-        }
-        let is_stop = |at: usize| words.get(at).is_none_or(is_stop_word);
-        let ends = |at: usize| at >= words.len() || begins_clause(text, words, at);
-        let after = cue + width;
-        let is_article =
-            |at: &usize| words.get(*at).is_some_and(|it| WISDOM.articles.contains(&it));
-        let (start, end) = if ends(after) {
-            // `The morning report was removed`.
-            let start = (0..cue).find(|it| !is_article(it))?;
-            let is_passive =
-                |at: usize| words.get(at).is_some_and(|it| WISDOM.passive_words.contains(&it));
-            (start, (start + 1..=cue).rev().find(|it| !is_passive(it - 1))?)
-        } else {
-            if cue > WORDS_BEFORE_MAX {
-                return None;
-            }
-            let start = (after..words.len()).find(|it| !is_article(it))?;
-            (start, (start + 1..=words.len()).find(|it| ends(*it))?)
-        };
-        let is_one_name = (start..end).all(|it| !is_stop(it))
-            && (start + 1..end).all(|it| !begins_clause(text, words, it));
-        if !is_one_name {
-            return None;
-        }
+        let Range { start, end } = name_beside(text, words, cues)?;
         let is_all = |it: &&EntityMention| it.word == start && it.word + it.width == end;
         if let Some(mention) = mentions.iter().find(is_all) {
             return Some(Self::Entity(mention.entity));
         }
-        let bytes = words.offset(start)?..words.offset(end).unwrap_or(text.len());
-        let terms = extractor.extract(&WordList::of(&text[bytes]));
-        (NAME_STEMS_MIN..=NAME_STEMS_MAX).contains(&terms.stems.len()).then_some(Self::Named(terms))
+        named_terms(text, words, start..end, extractor).map(Self::Named)
     }
 }
 
@@ -208,14 +173,6 @@ pub(super) fn is_about(name: &StatementTerms, terms: &StatementTerms) -> bool {
     name.stems.is_subset(&terms.stems)
         && name.values.is_subset(&terms.values)
         && name.stems.len() * NAME_SHARE >= terms.stems.len()
-}
-
-/// Returns whether there is punctuation between a word and the one before it.
-fn begins_clause(text: &str, words: &WordList, at: usize) -> bool {
-    const MARKS: &[char] =
-        &['.', ',', ';', ':', '(', ')', '—', '–', '→', '，', '。', '：', '；', '、', '（'];
-    let before = words.offset(at).map_or("", |it| text[..it].trim_end());
-    before.ends_with(MARKS) || before.ends_with(" -")
 }
 
 #[cfg(test)]

@@ -148,6 +148,42 @@ fn a_finished_item_is_not_open() {
 }
 
 #[test]
+fn what_is_made_is_not_open() {
+    check(
+        &[
+            "- [ ] Write the redirect list before the harbour domain moves\n",
+            "- Redirect list done\n- The harbour domain moves to the new registrar in June\n",
+        ],
+        &[
+            "Projects: The harbour domain moves to the new registrar in June (2026-04-02) [2026-04-02:2]",
+        ],
+    );
+}
+
+#[test]
+fn a_plan_that_is_exchanged_or_moved_is_gone() {
+    check(
+        &[
+            "- Decided: payments for berths go through Quillpay, because the office wants it\n",
+            "- Switched from Quillpay to Tidebank, Quillpay pays too late\n",
+        ],
+        &[
+            "Projects: Switched from Quillpay to Tidebank, Quillpay pays too late (2026-04-02) [2026-04-02:1]",
+        ],
+    );
+    check(
+        &[
+            "## Summer feast\n\n- Pier feast is planned for 1 June at the north pier\n- The stage has room for ten people\n",
+            "- Pier feast moved from 1 to 8 June\n",
+        ],
+        &[
+            "Projects: Pier feast moved from 1 to 8 June (2026-04-02) [2026-04-02:1]",
+            "Projects: Summer feast: The stage has room for ten people (2026-04-01) [2026-04-01:1,4]",
+        ],
+    );
+}
+
+#[test]
 fn external_text_code_and_copies_give_no_bullet() {
     check(
         &[

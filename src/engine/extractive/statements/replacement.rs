@@ -1,0 +1,478 @@
+//! Whether a line says that what an earlier decision or plan names was given up, exchanged, or moved to another day.
+//! Pure.
+//!
+//! `Switched from Brevo to Postmark` ends a plan for Brevo, but not one for Postmark, so only the words are read that
+//! name what is gone: between `from` and `to`, after `instead of`, beside `removed`. Of a line with `instead` alone
+//! and of a correction all words are read, and more of them must be the same. One shared word must be a name: written
+//! like one and rare in the logs. Words of the topic are in many lines.
+//!
+//! `The launch moved from 1 to 8 December` ends what plans a launch for another day: all words before `moved`, or
+//! after it if nothing is before, must be in the older line, which must name a day that was to come.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::LazyLock,
+};
+
+use chrono::{Datelike as _, NaiveDate};
+
+use super::word_list::WordList;
+use crate::{
+    memory::atom::{self, AtomKind},
+    text::{
+        hash::{HashedSet, hash_bytes},
+        lexicon::{ANNOTATIONS, CUES, SEARCH, WISDOM},
+        scripts,
+        stems::english_stem,
+        words,
+    },
+};
+
+/// As many words around `removed` may name what was.
+const SPAN_WORDS_MAX: usize = 5;
+
+/// A correction begins with its word.
+const CORRECTION_WORDS_MAX: usize = 2;
+
+/// A negation is at most this many words before what it denies.
+const NEGATION_WORDS: usize = 4;
+
+/// They deny what follows them in scripts without spaces.
+const SPACELESS_NEGATIONS: [char; 4] = ['不', '没', '沒', '未'];
+
+/// How many content words a line must share with one that does not say what exactly is gone.
+const SHARED_MIN: usize = 2;
+
+/// The most content words of what was moved to another day: a sentence about more is no name.
+const MOVED_STEMS_MAX: usize = 4;
+
+/// A day without a year that is further back is one of the next year.
+const PAST_DAYS_MAX: i64 = 180;
+
+/// Words that open or end something, folded as those of a line are.
+pub(crate) static END_WORDS: LazyLock<EndWords> = LazyLock::new(|| {
+    let fold = |words: &[&str]| {
+        let mut folded = HashSet::new();
+        // Of phrases no word says it alone.
+        for word in words.iter().filter(|it| !it.contains(' ')) {
+            words::for_each_folded(word, |it| {
+                folded.insert(it.to_owned());
+            });
+        }
+        folded
+    };
+    let mut not_done = fold(&ANNOTATIONS.not_done);
+    // What is left of `isn't`, which is folded to two words.
+    not_done.insert("t".to_owned());
+    let mut open = fold(&ANNOTATIONS.open);
+    open.extend(fold(&SEARCH.failure_words));
+    let retired = CUES.tables.get("retired").map_or_else(HashSet::new, |it| fold(it));
+    EndWords { done: fold(&ANNOTATIONS.done), not_done, open, retired }
+});
+
+/// Words that open or end something, in lower case without accents.
+pub(crate) struct EndWords {
+    pub(crate) done: HashSet<String>,
+    pub(crate) not_done: HashSet<String>,
+    /// That something is open or fails.
+    pub(crate) open: HashSet<String>,
+    pub(crate) retired: HashSet<String>,
+}
+
+/// What a line says is gone.
+pub(crate) struct Replacement {
+    /// The stems of the words that name it.
+    gone: BTreeSet<String>,
+    /// The stems of the words that name what was removed: only all of them are it.
+    removed: Vec<BTreeSet<String>>,
+    /// Whether these are all words of the line.
+    is_whole_line: bool,
+    /// Whether it corrects an earlier line, mostly on the same day.
+    pub(crate) is_correction: bool,
+    /// The words that say that something was taken away.
+    removals: BTreeSet<String>,
+    content: BTreeSet<String>,
+    moved: Option<MovedPlan>,
+}
+
+/// Something that was moved to another day.
+struct MovedPlan {
+    /// The stems of the words that name it.
+    subject: BTreeSet<String>,
+    day: NaiveDate,
+}
+
+/// A line that a newer one may end.
+pub(crate) struct OlderLine<'l> {
+    text: &'l str,
+    /// The day on which it was written.
+    date: NaiveDate,
+    /// Whether it is known to be a decision or a plan, whatever its words.
+    pub(crate) is_plan: bool,
+}
+
+impl<'l> OlderLine<'l> {
+    pub(crate) fn of(text: &'l str, date: NaiveDate) -> Self {
+        Self { text, date, is_plan: opens_plan(text) }
+    }
+}
+
+/// Returns whether a line with these words may be a replacement; most are none.
+pub(crate) fn may_replace(line: &str, words: &WordList) -> bool {
+    static SAY_SO: LazyLock<HashedSet> = LazyLock::new(|| {
+        let lists = [
+            &SEARCH.instead_words,
+            &SEARCH.switch_words,
+            &SEARCH.removal_words,
+            &SEARCH.correction_words,
+            &SEARCH.move_words,
+        ];
+        lists.into_iter().flat_map(|it| it.iter()).map(|it| hash_bytes(it.as_bytes())).collect()
+    });
+    // Words with accents, and of scripts without spaces, are listed in another form.
+    !line.is_ascii() || words.iter_hashed().any(|it| SAY_SO.contains(&it.1))
+}
+
+/// A word of a line.
+struct LineWord {
+    folded: String,
+    /// Where the text up to the next space ends in the line, in bytes.
+    end: usize,
+    /// Whether a mark after it ends a clause.
+    ends_clause: bool,
+}
+
+impl Replacement {
+    /// Reads what a line of a day says is gone; `None` if it says no such thing.
+    pub(crate) fn of(line: &str, date: NaiveDate) -> Option<Self> {
+        let all = line_words(line);
+        let moved = MovedPlan::of(line, &all, date);
+        let is =
+            |at: usize, list: &[&str]| all.get(at).is_some_and(|it| list.contains(&&it.folded[..]));
+        let (mut gone, mut removed, mut removals) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
+        let (mut is_whole_line, mut is_correction) = (false, false);
+        for at in 0..all.len() {
+            if is_denied(&all, at) {
+                continue;
+            }
+            if is(at, &SEARCH.correction_words) && at < CORRECTION_WORDS_MAX {
+                is_correction = true;
+            } else if is(at, &SEARCH.instead_words) && is(at + 1, &["of"]) {
+                gone.extend(span_after(&all, at + 2));
+            } else if is(at, &SEARCH.instead_words) {
+                is_whole_line = true;
+            } else if is(at, &["from", "von"]) {
+                let switches = |it: usize| is(it, &SEARCH.switch_words);
+                if (at.saturating_sub(SPAN_WORDS_MAX)..at).any(switches) {
+                    gone.extend(span_after(&all, at + 1));
+                }
+            } else if is(at, &SEARCH.removal_words) && !is(at + 1, &["from", "von"]) {
+                let after = span_after(&all, at + 1);
+                let says = after.iter().any(|it| !SEARCH.stop_words.contains(&&it[..]));
+                let span = if says { after } else { span_before(&all, at) };
+                removed.push(content_stems(span.iter().map(|it| &it[..])));
+                removals.insert(all[at].folded.clone());
+            }
+        }
+        is_whole_line |= is_correction;
+        if !is_whole_line && gone.is_empty() && removed.is_empty() && moved.is_none() {
+            return None;
+        }
+        let content = content_stems(all.iter().map(|it| &it.folded[..]));
+        let gone = gone.iter().map(|it| english_stem(it).into_owned()).collect();
+        Some(Self { gone, removed, is_whole_line, is_correction, removals, content, moved })
+    }
+
+    /// Returns the stems of which a line that this ends has at least one.
+    pub(crate) fn stems(&self) -> impl Iterator<Item = &str> {
+        let whole = self.is_whole_line.then_some(&self.content);
+        let moved = self.moved.iter().flat_map(|it| &it.subject);
+        self.gone
+            .iter()
+            .chain(self.removed.iter().flatten())
+            .chain(whole.into_iter().flatten())
+            .chain(moved)
+            .map(|it| &it[..])
+    }
+
+    /// Returns whether this ends what an older line says. `is_name` says whether a stem is a name in one of the two
+    /// lines.
+    pub(crate) fn ends(
+        &self,
+        older: &OlderLine<'_>,
+        mut is_name: impl FnMut(&str) -> bool,
+    ) -> bool {
+        let all = line_words(older.text);
+        let folded = || all.iter().map(|it| &it.folded[..]);
+        if self.moved.as_ref().is_some_and(|it| it.ends(older, &all)) {
+            return true;
+        }
+        if !self.is_correction
+            && !folded().any(|it| SEARCH.plan_words.contains(&it))
+            && !older.is_plan
+        {
+            return false;
+        }
+        // `Abandoned carts` are a name.
+        if folded().any(|it| self.removals.contains(it)) {
+            return false;
+        }
+        let content = content_stems(folded());
+        let shared: Vec<&String> = content.intersection(&self.content).collect();
+        let is_removed = |span: &BTreeSet<String>, is_name: &mut dyn FnMut(&str) -> bool| {
+            span.is_subset(&content) && span.iter().any(|it| is_name(it))
+        };
+        if shared.iter().any(|it| self.gone.contains(*it) && is_name(it))
+            || self.removed.iter().any(|it| is_removed(it, &mut is_name))
+        {
+            return true;
+        }
+        // A correction repeats what it corrects.
+        let enough =
+            if self.is_correction { (content.len() / 2).max(SHARED_MIN) } else { SHARED_MIN };
+        self.is_whole_line && shared.len() >= enough && shared.iter().any(|it| is_name(it))
+    }
+}
+
+impl MovedPlan {
+    /// Reads what a line of a day says was moved to another one.
+    fn of(line: &str, all: &[LineWord], date: NaiveDate) -> Option<Self> {
+        let is = |at: usize, list: &[&str]| list.contains(&&all[at].folded[..]);
+        let at = (0..all.len()).find(|it| is(*it, &SEARCH.move_words))?;
+        let is_left_open = |it: usize| is(it, &WISDOM.unreal_words);
+        if is_denied(all, at) || (0..all.len()).any(is_left_open) {
+            return None;
+        }
+        // `Moved from 1 to 8 December`; what is named later is a reason.
+        let to = (at + 1..all.len()).find(|it| is(*it, &SEARCH.to_words))?;
+        let behind = &line[all[to].end..];
+        let date_atom =
+            atom::find_atoms(behind).into_iter().find(|it| it.kind == AtomKind::Date)?;
+        let is_next = !behind[..date_atom.start].contains(['.', ',', ';']);
+        let day = day_of(&date_atom.norm(behind), date).filter(|_| is_next)?;
+        let clause = (0..at).rev().find(|it| all[*it].ends_clause).map_or(0, |it| it + 1);
+        let before = stems_of(&all[clause..at]);
+        let is_end = |it: &usize| is(*it, &SEARCH.span_ends) || all[it - 1].ends_clause;
+        let end = (at + 1..=to).find(is_end).unwrap_or(to);
+        let subject = if before.is_empty() { stems_of(&all[at + 1..end]) } else { before };
+        (1..=MOVED_STEMS_MAX).contains(&subject.len()).then_some(Self { subject, day })
+    }
+
+    /// Returns whether an older line plans the same for another day, which was to come.
+    fn ends(&self, older: &OlderLine<'_>, all: &[LineWord]) -> bool {
+        let atoms = atom::find_atoms(older.text);
+        let dates = atoms.iter().filter(|it| it.kind == AtomKind::Date);
+        let days: Vec<NaiveDate> =
+            dates.filter_map(|it| day_of(&it.norm(older.text), older.date)).collect();
+        if days.contains(&self.day) || !days.iter().any(|it| *it >= older.date) {
+            return false;
+        }
+        let stem = |it: &LineWord| english_stem(&it.folded).into_owned();
+        // One word may be a part of the name of something else: `launch post`.
+        let is_own_name = |(at, word): (usize, &LineWord)| {
+            self.subject.contains(&stem(word))
+                && (word.ends_clause
+                    || all.get(at + 1).is_none_or(|it| {
+                        it.folded.starts_with(|c: char| c.is_ascii_digit())
+                            || [
+                                &SEARCH.stop_words,
+                                &SEARCH.plan_words,
+                                &SEARCH.move_words,
+                                &SEARCH.time_words,
+                            ]
+                            .iter()
+                            .any(|list| list.contains(&&it.folded[..]))
+                    }))
+        };
+        match self.subject.len() {
+            1 => all.iter().enumerate().any(is_own_name),
+            _ => self.subject.is_subset(&all.iter().map(stem).collect()),
+        }
+    }
+}
+
+/// Returns the day that a date means in a line of `date`: without a year it is the next one, or one of the last months.
+fn day_of(norm: &str, date: NaiveDate) -> Option<NaiveDate> {
+    let Some(month_day) = norm.strip_prefix("--") else { return norm.parse().ok() };
+    let of_year = |year: i32| format!("{year:04}-{month_day}").parse::<NaiveDate>().ok();
+    let this = of_year(date.year())?;
+    let is_past = (date - this).num_days() > PAST_DAYS_MAX;
+    if is_past { of_year(date.year() + 1) } else { Some(this) }
+}
+
+/// Returns whether a word is denied.
+fn is_denied(all: &[LineWord], at: usize) -> bool {
+    (at.saturating_sub(NEGATION_WORDS)..at).any(|it| {
+        let word = &all[it];
+        let is_negation = SEARCH.negations.contains(&&word.folded[..])
+            || word.folded.contains(SPACELESS_NEGATIONS);
+        is_negation && !word.ends_clause
+    })
+}
+
+fn stems_of(words: &[LineWord]) -> BTreeSet<String> {
+    content_stems(words.iter().map(|it| &it.folded[..]))
+}
+
+/// Returns the stems of those words that say what a line is about.
+pub(crate) fn content_stems<'w>(words: impl Iterator<Item = &'w str>) -> BTreeSet<String> {
+    let says_nothing = |it: &str| {
+        SEARCH.stop_words.contains(&it)
+            || END_WORDS.open.contains(it)
+            || END_WORDS.done.contains(it)
+    };
+    words.filter(|it| !says_nothing(it)).map(|it| english_stem(it).into_owned()).collect()
+}
+
+/// Returns the stems that are written like names in a text: with a capital letter inside a sentence, with a digit or
+/// a mark inside, or in a script without spaces.
+pub(crate) fn name_stems(text: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut opens = true;
+    for token in text.split_whitespace() {
+        let bare = token.trim_matches(|c: char| !c.is_alphanumeric());
+        let inner = bare.chars().skip(1);
+        let is_capital = bare.starts_with(char::is_uppercase) && !opens;
+        let is_name = is_capital
+            || inner
+                .clone()
+                .any(|it| it.is_uppercase() || it.is_ascii_digit() || "-_.".contains(it))
+            || bare.contains(scripts::is_spaceless);
+        opens = token.ends_with(['.', '!', '?', ':']) || (opens && bare.is_empty());
+        if is_name {
+            words::for_each_folded(bare, |it| {
+                names.insert(english_stem(it).into_owned());
+            });
+        }
+    }
+    names
+}
+
+/// Returns whether the label before the first colon is that of a decision.
+fn opens_plan(text: &str) -> bool {
+    let label = text.split([':', '：']).next().unwrap_or_default();
+    let label = label.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    CUES.decision_titles.contains(&&label[..])
+}
+
+fn line_words(text: &str) -> Vec<LineWord> {
+    let mut all: Vec<LineWord> = Vec::new();
+    for token in text.split_whitespace() {
+        let before = all.len();
+        // It is a part of the text.
+        let end = token.as_ptr().addr() + token.len() - text.as_ptr().addr();
+        words::for_each_folded(token, |it| {
+            all.push(LineWord { folded: it.to_owned(), end, ends_clause: false });
+        });
+        let ends = token.ends_with([',', '.', ':', ';', ')', '!', '?']) || all.len() == before;
+        if let Some(last) = all.last_mut() {
+            last.ends_clause |= ends;
+        }
+    }
+    all
+}
+
+fn span_after(all: &[LineWord], from: usize) -> Vec<String> {
+    let mut span = Vec::new();
+    if from == 0 || all.get(from - 1).is_none_or(|it| it.ends_clause) {
+        return span;
+    }
+    for word in all[from..].iter().take(SPAN_WORDS_MAX) {
+        if SEARCH.span_ends.contains(&&word.folded[..]) {
+            break;
+        }
+        span.push(word.folded.clone());
+        if word.ends_clause {
+            break;
+        }
+    }
+    span
+}
+
+fn span_before(all: &[LineWord], to: usize) -> Vec<String> {
+    let words = all[..to].iter().rev().take(SPAN_WORDS_MAX);
+    words.take_while(|it| !it.ends_clause).map(|it| it.folded.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(older: &str, newer: &str, ends: bool) {
+        let names: BTreeSet<String> = &name_stems(older) | &name_stems(newer);
+        let date = |it: &str| it.parse::<NaiveDate>().unwrap();
+        let older_line = OlderLine::of(older, date("2026-11-02"));
+        let found = Replacement::of(newer, date("2026-11-20"))
+            .is_some_and(|it| it.ends(&older_line, |it| names.contains(it)));
+        assert_eq!(found, ends, "{older} / {newer}");
+    }
+
+    #[test]
+    fn a_plan_ends_with_what_it_names() {
+        let plan = "Decided to send the newsletter with Brevo";
+        for newer in [
+            "Switched from Brevo to Postmark",
+            "Instead of Brevo we send with Postmark",
+            "Replaced Brevo with Postmark",
+            "Brevo was removed because it lost mails",
+            "Uninstalled Brevo",
+            "Migrated the newsletter from Brevo to Postmark",
+            "Newsletter: left Brevo, forked Listmonk instead",
+            "Correction: the newsletter goes out with Postmark, not with Brevo",
+            "KORREKTUR: the newsletter is sent with Postmark, Brevo is too slow",
+        ] {
+            check(plan, newer, true);
+        }
+        for newer in [
+            "Switched from Postmark to Brevo",
+            "Instead of Postmark we send with Brevo",
+            "Replaced Postmark with Brevo",
+            "Removed the old lists from Brevo",
+            "Brevo was not removed",
+            "Brevo has not been fully removed",
+            "Deleted the Brevo test campaign",
+            "Reverted the Brevo commit",
+            "Switched from Hetzner to Netcup",
+            "The newsletter was sent",
+            "Deleted the newsletter of March",
+        ] {
+            check(plan, newer, false);
+        }
+        check("Plan: mails for abandoned Brevo carts", "Abandoned Brevo carts are checked", false);
+        // A report is no plan.
+        check("Brevo had an outage of two hours", "Switched from Brevo to Postmark", false);
+        check("决定使用 Brevo 发送通讯", "通讯改用 Postmark，放弃 Brevo", true);
+        check("决定使用 Brevo 发送通讯", "决定不放弃 Brevo", false);
+    }
+
+    #[test]
+    fn a_plan_ends_when_it_is_moved_to_another_day() {
+        let plan = "Launch is on 1 December";
+        for newer in [
+            "Launch moved from 1 to 8 December",
+            "The launch was moved to 2026-12-08 because legal needs a week",
+            "Moved the launch to December 8",
+            "Launch postponed to 8 December",
+            "Launch verschoben auf den 8. Dezember",
+        ] {
+            check(plan, newer, true);
+        }
+        for newer in [
+            "Launch may be moved to 8 December",
+            "The launch was not moved to 8 December",
+            "The press call moved to 8 December",
+            "Launch moved to the new server, done on 8 December",
+            "Launch confirmed for 1 December",
+            "Launch moved to 1 December",
+        ] {
+            check(plan, newer, false);
+        }
+        let moved = "Launch moved from 1 to 8 December";
+        check("Launch post is due on 1 December", moved, false);
+        check("Launched the beta on 30 October", moved, false);
+        check("Decided: launch on 1 December with Ines", moved, true);
+        check("Pier survey: 3 December at the north end", "Pier survey moved to 10 December", true);
+        check("Launch moved from 1 to 8 December", "Launch moved to 15 December", true);
+    }
+}
