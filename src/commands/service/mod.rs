@@ -22,6 +22,7 @@ use super::{
     GlobalArgs,
     error::{CommandError, CommandResult, exit_code_if_failed},
     ui::Ui,
+    uninstall::remove_empty_parents,
     workspace::Invocation,
 };
 
@@ -138,7 +139,11 @@ pub(super) fn run(global: &GlobalArgs, args: &ServiceArgs, ui: &Ui) -> CommandRe
             if planned.removed.is_empty() || args.dry_run {
                 planned
             } else if confirm_removal(args, ui)? {
-                managed.uninstall()?
+                let done = managed.uninstall()?;
+                for file in &done.removed {
+                    remove_empty_parents(Path::new(file), &call.environment);
+                }
+                done
             } else {
                 return Ok(ExitCode::SUCCESS);
             }

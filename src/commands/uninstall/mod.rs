@@ -30,7 +30,7 @@ use super::{
     ui::{Ui, counted},
     workspace::Invocation,
 };
-use crate::session::queue;
+use crate::{config::environment::Environment, session::queue};
 
 /// The folder of sessions that wait to be saved.
 const SPOOL: &str = "spool";
@@ -271,6 +271,9 @@ impl Parts {
         // Removed only if it is empty: other files there belong to somebody else.
         drop(fs::remove_dir(state_folder(call)));
         report.removed.retain(|it| !left.contains(&it.path));
+        for it in &report.removed {
+            remove_empty_parents(&it.path, &call.environment);
+        }
         report.failed.extend(failed);
         report
     }
@@ -307,6 +310,21 @@ impl RemovalFailure {
     fn new(part: &'static str, error: &CommandError, next: &str) -> Self {
         let next = error.hints().first().cloned().unwrap_or_else(|| next.to_owned());
         Self { part, why: error.to_string(), next }
+    }
+}
+
+/// Removes the folders that a removed file leaves empty, up to the home folder and the folders for all programs.
+pub(super) fn remove_empty_parents(removed: &Path, around: &Environment) {
+    let bases = [&around.home, &around.config_home, &around.state_home, &around.data_home];
+    for folder in removed.ancestors().skip(1) {
+        let is_inside = bases.iter().any(|it| folder.starts_with(it));
+        // Only an empty folder can be removed in this way.
+        if !is_inside
+            || bases.iter().any(|it| it.starts_with(folder))
+            || fs::remove_dir(folder).is_err()
+        {
+            return;
+        }
     }
 }
 
