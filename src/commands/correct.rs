@@ -97,7 +97,7 @@ pub(super) fn correct_item(
         .map_err(|error| invalid_correction(error, target))?;
     let (name, line) = split_target(target);
     let (path, kind) = root.resolve_file(&call.environment, name)?;
-    if root.vault.read(&path)?.is_none() {
+    if !root.vault.layout().full(&path).exists() {
         return Err(root.no_file(call, &path, name));
     }
     if let (FileKind::Log | FileKind::Session, Some(line)) = (kind, line) {

@@ -72,7 +72,7 @@ impl ServedFolder {
             notice: NOTICE,
             query: results.query,
             words_only: results.words_only,
-            similar_spelling: results.similar_spelling,
+            similar_spelling: results.similar_spelling.then_some(true),
             hits,
             next_cursor,
         })

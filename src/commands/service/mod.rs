@@ -22,9 +22,9 @@ use super::{
     GlobalArgs,
     error::{CommandError, CommandResult, exit_code_if_failed},
     ui::Ui,
-    uninstall::remove_empty_parents,
     workspace::Invocation,
 };
+use crate::config::environment::Environment;
 
 /// Install, remove, or inspect the service: a systemd user unit, or a launch agent on macOS
 #[derive(Debug, clap::Args)]
@@ -367,6 +367,21 @@ fn install_unit(unit: &SystemdUnit, args: &InstallArgs) -> CommandResult<Service
         report.to_do.push(LINGER_HINT.to_owned());
     }
     Ok(report)
+}
+
+/// Removes the folders that a removed file leaves empty, up to the home folder and the folders for all programs.
+pub(super) fn remove_empty_parents(removed: &Path, around: &Environment) {
+    let bases = [&around.home, &around.config_home, &around.state_home, &around.data_home];
+    for folder in removed.ancestors().skip(1) {
+        let is_inside = bases.iter().any(|it| folder.starts_with(it));
+        // Only an empty folder can be removed in this way.
+        if !is_inside
+            || bases.iter().any(|it| it.starts_with(folder))
+            || fs::remove_dir(folder).is_err()
+        {
+            return;
+        }
+    }
 }
 
 fn remove_unit(unit: &SystemdUnit) -> CommandResult<()> {

@@ -26,11 +26,11 @@ use super::{
         programs::AgentProgram,
         project_folder,
     },
-    service::ManagedService,
+    service::{ManagedService, remove_empty_parents},
     ui::{Ui, counted},
     workspace::Invocation,
 };
-use crate::{config::environment::Environment, session::queue};
+use crate::session::queue;
 
 /// The folder of sessions that wait to be saved.
 const SPOOL: &str = "spool";
@@ -310,21 +310,6 @@ impl RemovalFailure {
     fn new(part: &'static str, error: &CommandError, next: &str) -> Self {
         let next = error.hints().first().cloned().unwrap_or_else(|| next.to_owned());
         Self { part, why: error.to_string(), next }
-    }
-}
-
-/// Removes the folders that a removed file leaves empty, up to the home folder and the folders for all programs.
-pub(super) fn remove_empty_parents(removed: &Path, around: &Environment) {
-    let bases = [&around.home, &around.config_home, &around.state_home, &around.data_home];
-    for folder in removed.ancestors().skip(1) {
-        let is_inside = bases.iter().any(|it| folder.starts_with(it));
-        // Only an empty folder can be removed in this way.
-        if !is_inside
-            || bases.iter().any(|it| it.starts_with(folder))
-            || fs::remove_dir(folder).is_err()
-        {
-            return;
-        }
     }
 }
 
