@@ -140,8 +140,12 @@ main() {
     exit 0
   fi
   # Before anything is replaced: a program of the wrong kind must not take the place of a working one.
-  "$tree/bin/memoird" --version >/dev/null 2>&1 ||
-    fail "the program for $target does not run here, nothing was installed" "choose another one with --target"
+  # It is tried where it will be: the temporary folder may be on a file system from which no program runs.
+  mkdir -p "$prefix/bin" || fail "cannot create $prefix/bin" "choose another folder with --prefix"
+  new=$prefix/bin/memoird.new
+  cp "$tree/bin/memoird" "$new" || fail "cannot write $new" "choose another folder with --prefix"
+  "$new" --version >/dev/null 2>&1 ||
+    fail "the program for $target does not run in $prefix/bin, nothing was installed" "choose another one with --target, or another folder with --prefix if programs may not run there (noexec)"
   for file in $files; do
     path=$prefix/$file
     mkdir -p "$(dirname "$path")" || fail "cannot create the folder of $path" "choose another folder with --prefix"

@@ -101,7 +101,7 @@ home/.local/bin/memoird | grep -qx "memoird 9.9.9" || fail "the program was not 
 cmp -s old home/.local/bin/memoird && fail "the file of the old program was overwritten"
 
 # Nothing is installed that was changed, is unknown, or does not run.
-HOME=$temporary/home check 1 "does not run here, nothing was installed" --from "$from" --version 8.8.8
+HOME=$temporary/home check 1 "does not run in $temporary/home/.local/bin, nothing was installed" --from "$from" --version 8.8.8
 echo changed >>release/memoird-9.9.9-$target.tar.gz
 check 1 "checksum of memoird-9.9.9-$target.tar.gz is wrong" --from "$from" --version 9.9.9 --prefix "$temporary/b"
 check 1 "does not list memoird-7.7.7-$target.tar.gz" --from "$from" --version 7.7.7 --prefix "$temporary/b"
@@ -122,6 +122,15 @@ esac
 cp "$here/install.sh" release/install.sh
 check 1 "names no version" --from "$from"
 "$here/render.sh" release
+
+# No program runs from the temporary folder where its file system is mounted noexec.
+if [ "$(uname -s)" = Linux ] && mkdir noexec && mount -t tmpfs -o noexec tmpfs noexec 2>/dev/null; then
+  actual=0
+  TMPDIR=$temporary/noexec sh release/install.sh --from "$from" --prefix "$temporary/n" >out 2>&1 || actual=$?
+  umount noexec
+  [ "$actual" = 0 ] && [ -x n/bin/memoird ] || fail "a temporary folder mounted noexec"
+  echo "ok: a temporary folder mounted noexec"
+fi
 
 # Half a script does nothing.
 head -c 4000 release/install.sh >half.sh

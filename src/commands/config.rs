@@ -17,7 +17,9 @@ use super::{
     workspace::Invocation,
 };
 use crate::{
-    config::{self, Config, ConfigError, api_key, effective, environment::Environment},
+    config::{
+        self, Config, ConfigError, ConfigSource, api_key, effective, environment::Environment,
+    },
     privacy::PrivacyRules,
     store::fs::vault::settings_files::write_settings,
 };
@@ -77,7 +79,7 @@ fn show(global: &GlobalArgs, origin: bool, ui: &Ui) -> CommandResult {
     let settings = settings.into_iter().map(|it| SettingReport {
         key: it.key,
         value: masked(it.value),
-        origin: it.origin.map_or_else(|| "default".to_owned(), |it| it.to_string()),
+        origin: origin_text(&it.origins),
     });
     let report = ConfigReport {
         root: root.map(|it| it.display().to_string()),
@@ -95,6 +97,14 @@ fn show(global: &GlobalArgs, origin: bool, ui: &Ui) -> CommandResult {
     let head = if origin { &["key", "value", "origin"][..] } else { &["key", "value"] };
     ui.table(head, &rows.collect::<Vec<_>>());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the sources of a value in words.
+fn origin_text(origins: &[ConfigSource]) -> String {
+    if origins.is_empty() {
+        return "default".to_owned();
+    }
+    origins.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
 }
 
 /// Masks secrets: an address or an argument may hold one.

@@ -66,7 +66,7 @@ struct DependentFile {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &CorrectArgs, ui: &Ui) -> CommandResult {
-    let (call, root) = Invocation::with_root(global)?;
+    let (call, root) = Invocation::with_root_to_write(global, ui)?;
     let text = args.text.join(" ");
     if root.rules.mask_secrets(&text) != text {
         ui.warn("the text contains a secret, which is masked");
@@ -97,6 +97,9 @@ pub(super) fn correct_item(
         .map_err(|error| invalid_correction(error, target))?;
     let (name, line) = split_target(target);
     let (path, kind) = root.resolve_file(&call.environment, name)?;
+    if !root.vault.layout().full(&path).exists() {
+        return Err(root.no_file(call, &path, name));
+    }
     if let (FileKind::Log | FileKind::Session, Some(line)) = (kind, line) {
         return Err(log_line_error(root, &path, line));
     }

@@ -120,9 +120,19 @@ pub(super) fn coverage_of_period(
     // The recorded state of the last scan saves reading the files again.
     let lineage = Lineage::open_existing(&database)?;
     let inventory = compaction::read_snapshot(&root.vault, lineage.as_ref())?.inventory;
-    let newest = newest_summary(call, root, &inventory)?;
+    let period = match period {
+        Some(period) => {
+            let summarized = summary_period(period);
+            let path = root.vault.layout().summary(summarized);
+            if current_hash(&root.vault, &path)?.is_none() && lineage.is_none() {
+                return Err(root.no_summary(call, summarized)?);
+            }
+            period
+        }
+        None => newest_summary(call, root, &inventory)?,
+    };
     let mut reader = LineageReader::open(call, root)?;
-    period_coverage(period.unwrap_or(newest), &inventory, root, &mut reader)
+    period_coverage(period, &inventory, root, &mut reader)
 }
 
 /// Returns the newest week with a summary, or the newest month if there is no week.

@@ -111,7 +111,7 @@ struct RegeneratedSummary {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &ForgetArgs, ui: &Ui) -> CommandResult {
-    let (call, root) = Invocation::with_root(global)?;
+    let (call, root) = Invocation::with_root_to_write(global, ui)?;
     if args.secrets {
         let request = secrets::SecretsRequest {
             action: secrets::SecretsAction::Purge,
@@ -622,15 +622,25 @@ fn show_sanitized(
         return;
     }
     if let Some(CompletedForget { forgotten, report }) = done {
-        let ForgetImpact { lines, items, memories, versions, .. } = impact;
-        ui.success(format!(
-            "forgot {}, {}, {}, {}; rewrote {}",
-            counted(lines.len() + impact.vanished_lines.len(), "line", "lines"),
-            counted(items.len(), "bullet or entry", "bullets and entries"),
-            counted(memories.len(), "typed memory", "typed memories"),
-            counted(versions.len(), "kept version", "kept versions"),
-            counted(report.written, "file", "files"),
-        ));
+        let ForgetImpact { lines, vanished_lines, items, memories, user_lines, .. } = impact;
+        let lines = lines.len() + vanished_lines.len();
+        let forgot: Vec<String> = [
+            (lines, "line", "lines"),
+            (items.len(), "bullet or entry", "bullets and entries"),
+            (memories.len(), "typed memory", "typed memories"),
+            (user_lines.len(), "line of yours", "lines of yours"),
+            (impact.versions.len(), "kept version", "kept versions"),
+            (impact.copies.len(), "copy", "copies"),
+        ]
+        .into_iter()
+        .filter(|it| it.0 > 0)
+        .map(|(count, one, many)| counted(count, one, many))
+        .collect();
+        let rewrote = match report.written {
+            0 => String::new(),
+            count => format!("; rewrote {}", counted(count, "file", "files")),
+        };
+        ui.success(format!("forgot {}{rewrote}", forgot.join(", ")));
         if !forgotten.vacuumed {
             ui.warn("the database is in use, so the old bytes are not overwritten yet; run `memoird compact` to do it");
         }

@@ -12,7 +12,7 @@ use super::{
     GlobalArgs,
     error::{CommandError, CommandResult},
     ui::Ui,
-    workspace::{self, Invocation, MemoryRoot},
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     memory::hash::ContentHash,
@@ -115,7 +115,7 @@ impl<'a> HistoryReader<'a> {
         let path = self.root.resolve_known_file(&self.call.environment, named, &is_known)?;
         let history = self.history_of(&path)?;
         match history.versions.last() {
-            None => Err(workspace::no_such_file(&history.path)),
+            None => Err(self.root.no_file(self.call, &history.path, named)),
             Some(_) => Ok(history),
         }
     }

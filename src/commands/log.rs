@@ -44,7 +44,7 @@ pub(crate) struct AppendedEntry {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &LogArgs, ui: &Ui) -> CommandResult {
-    let (call, root) = Invocation::with_root(global)?;
+    let (call, root) = Invocation::with_root_to_write(global, ui)?;
     let text = match &args.text[..] {
         [dash] if dash == "-" => read_stdin()?,
         words => words.join(" "),

@@ -60,7 +60,10 @@ pub(crate) mod workspace;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{
+    CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 use self::{
     error::{CommandError, CommandResult},
@@ -220,7 +223,10 @@ struct VersionArgs {}
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
     process_hardening::disable_core_dumps();
-    let parsed = clap_command().try_get_matches().and_then(|it| Cli::from_arg_matches(&it));
+    let parsed = clap_command()
+        .try_get_matches()
+        .and_then(|it| Cli::from_arg_matches(&it))
+        .map_err(sort_suggestions);
     let cli = match parsed {
         Ok(cli) => cli,
         Err(usage) => {
@@ -256,8 +262,37 @@ pub fn main() -> ExitCode {
     code
 }
 
+/// Puts the verbs that are most similar to a mistyped one first, and leaves out those after the third.
+fn sort_suggestions(mut usage: clap::Error) -> clap::Error {
+    const SUGGESTIONS_MAX: usize = 3;
+    let typed = usage.get(ContextKind::InvalidSubcommand).cloned();
+    let similar = usage.get(ContextKind::SuggestedSubcommand).cloned();
+    if let (Some(ContextValue::String(typed)), Some(ContextValue::Strings(mut similar))) =
+        (typed, similar)
+    {
+        similar.sort_by_key(|it| strsim::damerau_levenshtein(&typed, it));
+        similar.truncate(SUGGESTIONS_MAX);
+        usage.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(similar));
+    }
+    usage
+}
+
 /// Converts a mistake in the command line, which clap formats as a line with the error and lines with tips.
 fn usage_error(usage: &clap::Error) -> CommandError {
+    if let (
+        ErrorKind::MissingSubcommand,
+        Some(ContextValue::String(command)),
+        Some(ContextValue::Strings(verbs)),
+    ) = (
+        usage.kind(),
+        usage.get(ContextKind::InvalidSubcommand),
+        usage.get(ContextKind::ValidSubcommand),
+    ) {
+        let error = CommandError::usage(format!("`{command}` needs a verb"));
+        return error.hints_from(
+            verbs.iter().filter(|it| *it != "help").map(|it| format!("{command} {it}")),
+        );
+    }
     let text = usage.to_string();
     let mut parts = text.split("\n\n").map(str::trim);
     let what = parts.next().unwrap_or_default().trim_start_matches("error: ").to_owned();

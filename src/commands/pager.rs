@@ -36,6 +36,11 @@ pub(super) fn is_long(text: &str, rows: usize, columns: usize) -> bool {
 
 /// Shows a text in the pager, and returns whether the pager could be started.
 pub(super) fn show(pager: &str, text: &str) -> bool {
+    // The codes with which shells refuse a line that they cannot read are also those of pagers.
+    let check = Command::new("sh").args(["-n", "-c", pager]).stdin(Stdio::null()).status();
+    if !check.is_ok_and(|it| it.success()) {
+        return false;
+    }
     let mut command = Command::new("sh");
     api_key::remove_key_variables(&mut command);
     // As git sets it: colors, and the text stays on the screen.
@@ -69,6 +74,13 @@ mod tests {
         assert_eq!(chosen(None).as_deref(), Some("less"));
         assert_eq!(chosen(Some("most -s")).as_deref(), Some("most -s"));
         assert_eq!([chosen(Some("")), chosen(Some("cat"))], [None, None]);
+    }
+
+    #[test]
+    fn a_line_that_the_shell_cannot_read_starts_no_pager() {
+        assert!(!show("less 'a", "text"));
+        assert!(!show("memoird-no-such-pager", "text"));
+        assert!(show("true \"$HOME\"", "text"));
     }
 
     #[test]

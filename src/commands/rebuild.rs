@@ -94,7 +94,7 @@ struct LeftEntry {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &RebuildArgs, ui: &Ui) -> CommandResult {
-    let (call, root) = Invocation::with_root(global)?;
+    let (call, root) = Invocation::with_root_to_write(global, ui)?;
     if args.dry_run {
         return preview_adoption(&call, &root, ui);
     }

@@ -150,7 +150,7 @@ struct SourceLine {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandResult {
-    let (call, root) = Invocation::with_root(global)?;
+    let (call, root) = Invocation::with_root_to_write(global, ui)?;
     let decided = matches!(
         &args.verb,
         Some(ReviewCommand::List { decided: true } | ReviewCommand::Reopen(_))

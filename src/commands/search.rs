@@ -123,6 +123,9 @@ fn show(found: &SearchResults, words: &str, ui: &Ui) {
         ui.note("nothing found");
         return;
     }
+    if found.similar_spelling {
+        ui.note(format!("nothing says \"{words}\"; lines with words of a similar spelling:"));
+    }
     let mut highlighter = Highlighter::of(words);
     for (hit, more) in search::group_duplicates(&found.hits) {
         let more = if more > 0 { format!("  (and {more} more like it)") } else { String::new() };

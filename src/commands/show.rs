@@ -9,13 +9,12 @@ use super::{
     error::{CommandError, CommandResult},
     history::{HISTORY_BEGINS, HistoryReader, VersionSummary},
     ui::Ui,
-    workspace::{self, Invocation, MemoryRoot},
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     memory::{
         address::Stem,
         authorship::{LineShape, OriginReason, Speaker},
-        period::{Grain, Period},
     },
     privacy::{self, quarantine},
     recall::{
@@ -136,7 +135,7 @@ pub(crate) fn sanitized_at(
 ) -> CommandResult<(String, FramedText, Option<String>)> {
     let Some(time) = as_of else {
         let (path, _) = root.resolve_file(&call.environment, file)?;
-        let bytes = root.vault.read(&path)?.ok_or_else(|| workspace::no_such_file(&path))?.bytes;
+        let bytes = root.vault.read(&path)?.ok_or_else(|| root.no_file(call, &path, file))?.bytes;
         root.vault.read_text(&path)?;
         let framed = root.sanitized_file(&path, &bytes);
         return Ok((path, framed, None));
@@ -161,11 +160,7 @@ fn show_current(
 ) -> CommandResult<()> {
     let (path, kind) = root.resolve_file(&call.environment, file)?;
     let Some(found) = root.vault.read(&path)? else {
-        let period = file.parse::<Period>().ok();
-        return Err(match period.filter(|it| it.grain() != Grain::Day) {
-            Some(period) => root.no_summary(call, period)?,
-            None => workspace::no_such_file(&path),
-        });
+        return Err(root.no_file(call, &path, file));
     };
     if !raw && (ui.is_json() || found.has_merge_conflict()) {
         // JSON needs valid text. Agents read what is shown, too, and both sides of a conflict are not meant.
@@ -192,7 +187,7 @@ fn show_origins(call: &Invocation, root: &MemoryRoot, file: &str, ui: &Ui) -> Co
         let what = format!("`{path}` is no log, so its lines have no origin");
         return Err(CommandError::usage(what).hint(format!("memoird trace {path}")));
     };
-    let log = root.vault.read_log(&stem)?.ok_or_else(|| workspace::no_such_file(&path))?;
+    let log = root.vault.read_log(&stem)?.ok_or_else(|| root.no_file(call, &path, file))?;
     let view = privacy::sanitize(&log, &root.rules);
     let lines = view.lines().iter().map(|line| OriginLine {
         line: line.number(),

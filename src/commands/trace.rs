@@ -11,12 +11,12 @@ use super::{
     GlobalArgs, blame,
     error::{CommandError, CommandErrorKind, CommandResult},
     ui::Ui,
-    workspace::{self, Invocation, MemoryRoot},
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     memory::{
         address::{Address, Stem},
-        period::{Grain, Period},
+        period::Period,
     },
     recall::{
         framing::{self, FramedTrace, NOTICE},
@@ -115,10 +115,7 @@ fn require_file(name: &str, path: &str, call: &Invocation, root: &MemoryRoot) ->
     if lineage.map(|it| it.document(path)).transpose()?.flatten().is_some() {
         return Ok(());
     }
-    Err(match name.parse::<Period>() {
-        Ok(period) if period.grain() != Grain::Day => root.no_summary(call, period)?,
-        _ => workspace::no_such_file(name),
-    })
+    Err(root.no_file(call, path, name))
 }
 
 /// Traces a log line to everything derived from it, sanitized.

@@ -96,7 +96,7 @@ fn parse_run(text: &str) -> Result<i64, String> {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> CommandResult {
-    let (call, root) = Invocation::with_root(global)?;
+    let (call, root) = Invocation::with_root_to_write(global, ui)?;
     let zone = root.settings.zone.name.0;
     let engine = root.engine(&call)?;
     let now = call.now;

@@ -56,7 +56,7 @@ struct UpgradedEntry {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &UpgradeArgs, ui: &Ui) -> CommandResult {
-    let (call, root) = Invocation::with_root(global)?;
+    let (call, root) = Invocation::with_root_to_write(global, ui)?;
     root.require_memory_folder()?;
     let engine = root.engine(&call)?;
     let format = format_edit(&root)?;

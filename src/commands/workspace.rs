@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     path::{Component, Path, PathBuf},
     time::Duration,
 };
@@ -11,7 +12,7 @@ use chrono::{DateTime, Utc};
 use super::{
     GlobalArgs,
     error::{CommandError, CommandErrorKind, CommandResult},
-    ui::counted,
+    ui::{Ui, counted},
 };
 use crate::{
     clock,
@@ -19,8 +20,13 @@ use crate::{
     config::{self, Config, environment::Environment, root::RootSettings},
     engine::{Engine, configured},
     memory::{
-        address::Stem, document::Summary, hash::ContentHash, joined, period::Period,
-        typed::TypedMemory, wisdom::WisdomFile,
+        address::Stem,
+        document::Summary,
+        hash::ContentHash,
+        joined,
+        period::{Grain, Period},
+        typed::TypedMemory,
+        wisdom::WisdomFile,
     },
     privacy::{self, PrivacyPolicyError, PrivacyRules, SanitizedLog},
     recall::{
@@ -71,6 +77,23 @@ impl Invocation {
     pub(super) fn with_root(global: &GlobalArgs) -> CommandResult<(Self, MemoryRoot)> {
         let call = Self::load(global)?;
         let root = call.selected_root(global)?;
+        Ok((call, root))
+    }
+
+    /// Opens the selected root, to write to it. If neither an option nor the current folder names it, prints its
+    /// path, because the user may expect another one.
+    pub(super) fn with_root_to_write(
+        global: &GlobalArgs,
+        ui: &Ui,
+    ) -> CommandResult<(Self, MemoryRoot)> {
+        let (call, root) = Self::with_root(global)?;
+        let around = &call.environment;
+        let is_named = global.root.is_some() || around.variable("MEMOIRD_ROOT").is_some();
+        let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
+        let path = &root.settings.path;
+        if !is_named && !here.starts_with(path) && !ui.is_json() {
+            ui.note(format!("memory folder: {}", path.display()));
+        }
         Ok((call, root))
     }
 
@@ -226,7 +249,22 @@ impl MemoryRoot {
         Err(error)
     }
 
-    /// Returns the error for a week or month that has no summary, with what there is instead.
+    /// Returns the error for a file that does not exist, by its path: for a summary or a log what there is
+    /// instead, for others that there is no `named`.
+    pub(super) fn no_file(&self, call: &Invocation, path: &str, named: &str) -> CommandError {
+        let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
+        let period = name.and_then(|it| it.parse::<Period>().ok());
+        let is_dated = matches!(
+            self.vault.layout().kind_of(path),
+            Some(FileKind::Weekly | FileKind::Monthly | FileKind::Log)
+        );
+        match period.filter(|_| is_dated) {
+            Some(period) => self.no_summary(call, period).unwrap_or_else(|error| error),
+            None => no_such_file(named),
+        }
+    }
+
+    /// Returns the error for a period that has no file, with what there is instead.
     pub(super) fn no_summary(
         &self,
         call: &Invocation,
@@ -234,16 +272,32 @@ impl MemoryRoot {
     ) -> CommandResult<CommandError> {
         let inventory = self.vault.scan(&HashMap::new())?.inventory;
         let today = call.now.with_timezone(&self.settings.zone.name.0).date_naive();
+        if period.grain() == Grain::Day {
+            let logs = present_range("log", inventory.logs.keys().map(Stem::date));
+            return Ok(CommandError::usage(format!("there is no log of {period}"))
+                .hints_from(logs)
+                .hint("`memoird status` shows what there is"));
+        }
+        let summaries = match period.grain() {
+            Grain::Month => present_range("monthly summary", inventory.monthly.keys()),
+            _ => present_range("weekly summary", inventory.weekly.keys()),
+        };
         if inventory.logs_of(period).next().is_none() {
             return Ok(CommandError::usage(format!("there are no logs of {period}"))
+                .hints_from(summaries)
                 .hint("`memoird status` shows what there is"));
         }
         if period.end() > today {
             let what = format!("{period} has no summary yet: it ends on {}", period.last());
             return Ok(CommandError::usage(what).hints_from(present_files(&inventory)));
         }
-        Ok(CommandError::usage(format!("{period} has no summary yet"))
-            .hint("`memoird compact` runs what is due"))
+        let error =
+            CommandError::usage(format!("{period} has no summary yet")).hints_from(summaries);
+        Ok(if period.grain() == Grain::Week {
+            error.hint(format!("`memoird compact --period {period}` writes it"))
+        } else {
+            error.hint("`memoird compact` writes it after its weeks")
+        })
     }
 
     fn framed_file(&self, path: &str, text: &str) -> FramedText {
@@ -331,6 +385,18 @@ pub(super) fn present_files(inventory: &Inventory) -> Vec<String> {
         hints.push("`memoird compact` writes memories and WISDOM.md of closed days".to_owned());
     }
     hints
+}
+
+/// Says which is the first and the last period that has a file of some kind; `None` if none has.
+fn present_range<T: fmt::Display + PartialEq>(
+    kind: &str,
+    mut periods: impl Iterator<Item = T>,
+) -> Option<String> {
+    let first = periods.next()?;
+    Some(match periods.last().filter(|it| *it != first) {
+        Some(last) => format!("first {kind}: {first}, last: {last}"),
+        None => format!("only {kind}: {first}"),
+    })
 }
 
 pub(super) fn no_such_file(named: &str) -> CommandError {

@@ -44,6 +44,11 @@ pub(super) fn tighten(
     Ok(ignored)
 }
 
+/// Returns whether a key is a guard.
+pub(super) fn is_guard(key: &[&str]) -> bool {
+    GUARDS.contains(&key)
+}
+
 /// Returns the stricter value of each guard.
 fn allowed_settings(own: &Settings, asked: &Settings) -> Settings {
     let mut allowed = asked.clone();

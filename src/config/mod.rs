@@ -211,6 +211,8 @@ pub enum ConfigSource {
     Environment,
     /// Arguments of `--set`.
     Set,
+    /// The settings of the system.
+    System,
     /// Variables and `--set` together.
     Overrides,
     /// All sources together, for the root at this path.
@@ -409,6 +411,7 @@ impl fmt::Display for ConfigSource {
             Self::File(path) => path.display().fmt(f),
             Self::Environment => f.write_str("environment"),
             Self::Set => f.write_str("--set"),
+            Self::System => f.write_str("system"),
             Self::Overrides => f.write_str("environment and --set"),
             Self::Merged(path) => write!(f, "all settings of {} together", path.display()),
             Self::General => f.write_str("all settings together"),

@@ -71,7 +71,7 @@ pub struct RootFile {
     /// The one of them that holds `WISDOM.md` in a block.
     pub wisdom_block: Option<String>,
     /// Sections that it overrides, checked.
-    sections: Layer,
+    pub(super) sections: Layer,
 }
 
 /// The settings of one root, all layers merged.
@@ -468,10 +468,10 @@ fn folder_name(path: &Path) -> String {
     path.file_name().map_or_else(|| "memory".to_owned(), |it| it.to_string_lossy().into_owned())
 }
 
-/// Returns the sections of a `memoird.yaml`; none if there is no such file.
-pub(super) fn read_sections(file: &Path) -> Result<Layer, ConfigError> {
+/// Reads a `memoird.yaml`; without one, it sets nothing.
+pub(super) fn read_keys(file: &Path) -> Result<RootFile, ConfigError> {
     let text = read_root_file(file)?;
-    Ok(text.map(|it| RootFile::parse(&it, file)).transpose()?.unwrap_or_default().sections)
+    Ok(text.map(|it| RootFile::parse(&it, file)).transpose()?.unwrap_or_default())
 }
 
 /// Reads a `memoird.yaml`; `None` if there is none.

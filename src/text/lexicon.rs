@@ -279,6 +279,7 @@ pub(crate) struct SearchLexicon {
     pub(crate) question_words: LexiconWords,
     pub(crate) former_words: LexiconWords,
     pub(crate) past_words: LexiconWords,
+    pub(crate) present_words: LexiconWords,
     pub(crate) time_words: LexiconWords,
     pub(crate) event_name_ends: LexiconWords,
     pub(crate) articles: LexiconWords,

@@ -58,6 +58,17 @@ fn mistakes_are_named_in_their_own_words() {
         (&["show", "2026-W99"], "error: there is no week 2026-W99\n"),
         (&["coverage", "2026-W99"], "there is no week 2026-W99\n"),
         (&["coverage", "2026-W12"], "error: there are no logs of 2026-W12\n"),
+        (
+            &["show", "2026-02"],
+            "there are no logs of 2026-02\n  hint: only monthly summary: 2026-03\n",
+        ),
+        (&["blame", "2026-W12"], "there are no logs of 2026-W12\n  hint: first weekly summary: "),
+        (&["trace", "memory/weekly/2026-W12.md:3"], "error: there are no logs of 2026-W12\n"),
+        (&["correct", "2026-W12:3", "x"], "error: there are no logs of 2026-W12\n"),
+        (
+            &["show", "2026-05-01"],
+            "there is no log of 2026-05-01\n  hint: first log: 2026-03-03, last: 2026-04-13\n",
+        ),
         (&["correct", "2026-W10:1", "x"], "no item; the nearest one begins on line 11\n"),
         (&["trace", "2026-W10:1"], "no item; the nearest one begins on line 11\n"),
         (
@@ -147,6 +158,9 @@ fn settings_are_shown_with_their_origin() {
     assert_eq!(origin("wisdom.max_entries "), "12 ~/small/memoird.yaml");
     assert_eq!(origin("compaction.grace "), "\"1h\" --set");
     assert_eq!(origin("wisdom.digest "), "false environment");
+    assert_eq!(origin("zone "), "\"Europe/Berlin\" ~/small/memoird.yaml");
+    assert_eq!(origin("agent_name "), "\"small\" default");
+    assert_eq!(origin("memory_dir "), "\"memory\" default");
     insta::assert_snapshot!(root.run(&["config", "path"]).ok(), @r"
     $ memoird config path
     ~/.config/memoird/config.yaml
@@ -158,6 +172,53 @@ fn settings_are_shown_with_their_origin() {
     !   hint: edit ~/.config/memoird/config.yaml by hand
     [exit 2]
     ");
+}
+
+#[test]
+fn a_guard_of_two_files_names_both() {
+    let root = Root::small();
+    root.write("memoird.yaml", "privacy: {external_logs: ['*-web'], origin: human}\n");
+    root.write("../.config/memoird/config.yaml", "privacy: {external_logs: ['*-mail']}\n");
+    let shown = root.run(&["config", "show", "--json"]).ok().json();
+    let origin = |key: &str| {
+        let settings = shown["settings"].as_array().unwrap();
+        settings.iter().find(|it| it["key"] == key).unwrap()["origin"].clone()
+    };
+    let both = "~/.config/memoird/config.yaml and ~/small/memoird.yaml";
+    assert_eq!(origin("privacy.external_logs"), both);
+    assert_eq!(origin("privacy.origin"), "default");
+}
+
+#[test]
+fn a_missing_or_mistyped_verb_is_answered_with_the_nearest_ones() {
+    let root = Root::small();
+    let failed = root.run(&["compct"]);
+    assert!(failed.stderr.contains("exist: 'compact', "), "{failed}");
+    assert_eq!(failed.stderr.matches("', '").count(), 2, "{failed}");
+    let failed = root.run(&["config", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&failed.stderr).unwrap();
+    assert_eq!((failed.code, &error["message"]), (2, &"`memoird config` needs a verb".into()));
+    assert_eq!(error["hints"][0], "memoird config show");
+}
+
+#[test]
+fn a_folder_that_was_not_named_is_named_where_something_is_written() {
+    let root = Root::empty("notes");
+    root.run(&["init"]).ok();
+    let note = "memory folder: ~/notes\n";
+    let elsewhere = |args: &[&str]| {
+        let mut command = root.command(args);
+        command.current_dir(root.home(""));
+        root.finish(command, args).ok()
+    };
+    let logged = elsewhere(&["log", "Chose SQLite"]);
+    assert_eq!((&logged.stderr[..], &logged.stdout[..]), (note, "memory/2026-04-13.md:3\n"));
+    let path = root.path("");
+    let args = ["log", "again", "--root", path.to_str().unwrap()];
+    assert_eq!(elsewhere(&args).stderr, "");
+    assert_eq!(elsewhere(&["log", "again", "--json"]).stderr, "");
+    assert_eq!(elsewhere(&["search", "SQLite", "--quiet"]).stderr, "");
+    assert_eq!(root.run(&["log", "here"]).ok().stderr, "");
 }
 
 #[test]

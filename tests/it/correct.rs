@@ -244,8 +244,9 @@ fn errors_name_what_can_be_corrected_instead() {
     "#);
     insta::assert_snapshot!(report(&["correct", "2026-W40:15", "x"]), @r"
     $ memoird correct 2026-W40:15 x
-    ! error: there is no `memory/weekly/2026-W40.md`
-    !   try: memoird status
+    ! error: there are no logs of 2026-W40
+    !   hint: first weekly summary: 2026-W10, last: 2026-W11
+    !   try: memoird status  # shows what there is
     [exit 2]
     ");
     let foreign = "# Week 11\n\n- mine\n";

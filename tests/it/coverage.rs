@@ -26,6 +26,7 @@ fn coverage_prints_totals_and_tables() {
     insta::assert_snapshot!(root.run(&["coverage", "2026-W20"]), @r"
     $ memoird coverage 2026-W20
     ! error: there are no logs of 2026-W20
+    !   hint: first weekly summary: 2026-W10, last: 2026-W11
     !   try: memoird status  # shows what there is
     [exit 2]
     ");

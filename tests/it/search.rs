@@ -446,6 +446,35 @@ fn the_newest_value_ranks_first_for_questions_about_the_present() {
 }
 
 #[test]
+fn a_question_about_the_present_finds_the_newest_line_first() {
+    let root = Root::new("mara");
+    root.write("memory/2026-04-07.md", "- The quokka version on the board is currently 8.1\n");
+    root.write("memory/2026-04-10.md", "- Moved the board to quokka 8.3\n");
+    for question in ["quokka version currently", "aktuelle quokka version"] {
+        let now = search(&root, &[question]);
+        assert_eq!(address_of(&now[0]), "memory/2026-04-10.md:1", "{question}");
+    }
+    assert_eq!(address_of(&search(&root, &["quokka version"])[0]), "memory/2026-04-07.md:1");
+}
+
+#[test]
+fn hits_of_a_similar_spelling_are_announced() {
+    let root = Root::small();
+    let found = root.run(&["search", "what is the improter"]).ok();
+    let notice = "nothing says \"what is the improter\"; lines with words of a similar spelling:\n";
+    assert!(found.stderr.starts_with(notice) && found.stdout.contains("Importer v2"), "{found}");
+    let found = root.run(&["search", "improter", "--json"]).ok().json_as("search");
+    assert_eq!(found["similar_spelling"], true);
+    let exact = root.run(&["search", "importer", "--json"]).ok().json_as("search");
+    assert!(exact["similar_spelling"].is_null(), "{exact}");
+    // Words that say nothing, and one similar word of two, are no answer.
+    for question in ["what is the capital of Peru", "improter wedding"] {
+        let found = root.run(&["search", question]).ok();
+        assert!(found.stdout.is_empty() && found.stderr.starts_with("nothing found"), "{found}");
+    }
+}
+
+#[test]
 fn misspelled_words_match_if_nothing_else_is_found() {
     let root = Root::new("mara");
     root.write("memory/2026-04-10.md", "- The quokka sleeps\n- 東京で会議をした\n");

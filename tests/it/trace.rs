@@ -88,7 +88,7 @@ fn trace_without_a_database_creates_nothing() {
     insta::assert_snapshot!(root.run(&["trace", "2026-W10"]), @r"
     $ memoird trace 2026-W10
     ! error: 2026-W10 has no summary yet
-    !   try: memoird compact  # runs what is due
+    !   try: memoird compact --period 2026-W10  # writes it
     [exit 2]
     ");
     root.write("memory/weekly/2026-W10.md", "# Week\n");

@@ -81,6 +81,8 @@ fn settings_return_byte_for_byte_and_memory_folders_stay() {
     ] {
         assert!(!root.home(gone).exists(), "{gone}");
     }
+    // Empty folders that are only there for removed files go, others stay.
+    assert!(!root.home(".codex").exists() && !root.home(".config/systemd").exists());
     for folder in [".claude", ".gemini"] {
         assert_eq!(fs::read_dir(root.home(folder)).unwrap().count(), 1, "no backup is left");
     }

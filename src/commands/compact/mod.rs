@@ -106,7 +106,7 @@ impl TierArg {
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandResult {
-    let (call, root) = Invocation::with_root(global)?;
+    let (call, root) = Invocation::with_root_to_write(global, ui)?;
     args.require_matching_period()?;
     let selection = args.selection(call.now.with_timezone(&root.settings.zone.name.0).date_naive());
     if let Some(target) = args.explain {

@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 
 use crate::{
-    commands::{error::CommandErrorKind, ui::Ui},
+    commands::{
+        error::CommandErrorKind,
+        ui::{Ui, counted},
+    },
     compaction::{
         plan::{CompactionPlan, WaitCause},
         report::{JobReport, RunReport},
@@ -71,8 +74,11 @@ pub(super) fn show_report(
     }
     let quiet =
         report.jobs.iter().filter(|it| it.tier == "extract" && it.outcome == "unchanged").count();
-    let days =
-        if quiet > 0 { format!("; {quiet} days had nothing to extract") } else { String::new() };
+    let days = match quiet {
+        0 => String::new(),
+        // What they say may be in a memory about a topic, which another job has written.
+        days => format!("; {} gave no memory of their own", counted(days, "day", "days")),
+    };
     let summary = format!(
         "{} written, {} unchanged, {} failed{days}",
         report.written,

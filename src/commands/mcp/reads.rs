@@ -68,8 +68,14 @@ impl ServedFolder {
         let results = search::find(&self.call, root, &query, how, Some(&self.search_cache))?;
         let hits = results.hits.iter().map(hit_response).collect();
         let (hits, next_cursor) = page_limit::cut_page(hits, start, limit);
-        let (query, words_only) = (results.query, results.words_only);
-        Ok(responses::SearchResponse { notice: NOTICE, query, words_only, hits, next_cursor })
+        Ok(responses::SearchResponse {
+            notice: NOTICE,
+            query: results.query,
+            words_only: results.words_only,
+            similar_spelling: results.similar_spelling.then_some(true),
+            hits,
+            next_cursor,
+        })
     }
 
     pub(super) fn read_file(

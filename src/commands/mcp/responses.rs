@@ -15,6 +15,9 @@ pub(super) struct SearchResponse {
     /// Why the search used words alone, although search by meaning is configured
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) words_only: Option<String>,
+    /// Whether no line has the words of the query, and the hits only have words of a similar spelling
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) similar_spelling: Option<bool>,
     /// The hits, the best first
     pub(super) hits: Vec<MemoryHit>,
     /// Pass this as `cursor` for more

@@ -24,6 +24,7 @@ use super::{
     ui::Ui,
     workspace::Invocation,
 };
+use crate::config::environment::Environment;
 
 /// Install, remove, or inspect the service: a systemd user unit, or a launch agent on macOS
 #[derive(Debug, clap::Args)]
@@ -138,7 +139,11 @@ pub(super) fn run(global: &GlobalArgs, args: &ServiceArgs, ui: &Ui) -> CommandRe
             if planned.removed.is_empty() || args.dry_run {
                 planned
             } else if confirm_removal(args, ui)? {
-                managed.uninstall()?
+                let done = managed.uninstall()?;
+                for file in &done.removed {
+                    remove_empty_parents(Path::new(file), &call.environment);
+                }
+                done
             } else {
                 return Ok(ExitCode::SUCCESS);
             }
@@ -362,6 +367,21 @@ fn install_unit(unit: &SystemdUnit, args: &InstallArgs) -> CommandResult<Service
         report.to_do.push(LINGER_HINT.to_owned());
     }
     Ok(report)
+}
+
+/// Removes the folders that a removed file leaves empty, up to the home folder and the folders for all programs.
+pub(super) fn remove_empty_parents(removed: &Path, around: &Environment) {
+    let bases = [&around.home, &around.config_home, &around.state_home, &around.data_home];
+    for folder in removed.ancestors().skip(1) {
+        let is_inside = bases.iter().any(|it| folder.starts_with(it));
+        // Only an empty folder can be removed in this way.
+        if !is_inside
+            || bases.iter().any(|it| it.starts_with(folder))
+            || fs::remove_dir(folder).is_err()
+        {
+            return;
+        }
+    }
 }
 
 fn remove_unit(unit: &SystemdUnit) -> CommandResult<()> {

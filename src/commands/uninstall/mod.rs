@@ -26,7 +26,7 @@ use super::{
         programs::AgentProgram,
         project_folder,
     },
-    service::ManagedService,
+    service::{ManagedService, remove_empty_parents},
     ui::{Ui, counted},
     workspace::Invocation,
 };
@@ -271,6 +271,9 @@ impl Parts {
         // Removed only if it is empty: other files there belong to somebody else.
         drop(fs::remove_dir(state_folder(call)));
         report.removed.retain(|it| !left.contains(&it.path));
+        for it in &report.removed {
+            remove_empty_parents(&it.path, &call.environment);
+        }
         report.failed.extend(failed);
         report
     }

@@ -13,14 +13,20 @@ use crate::{
         inventory::Inventory,
         vault::{Vault, VaultError},
     },
-    text::words,
+    text::{lexicon::SEARCH, words},
 };
+
+/// How its hits were found.
+pub(super) const FOUND_BY: &str = "spelling";
 
 /// From how many letters one typo is allowed, and two.
 const ONE_TYPO_CHARS_MIN: usize = 5;
 const TWO_TYPOS_CHARS_MIN: usize = 9;
 
-/// Finds lines that contain most words of a query in a similar spelling, best first.
+/// How many words of a query count: as many as a mask has bits.
+const WORDS_MAX: usize = 64;
+
+/// Finds lines that contain more than half of the words of a query in a similar spelling, best first.
 pub(super) fn find<'a>(
     vault: &Vault,
     inventory: &Inventory,
@@ -30,6 +36,10 @@ pub(super) fn find<'a>(
 ) -> Result<Vec<SearchHit>, VaultError> {
     let mut typed = Vec::new();
     words::for_each_folded(&query.words, |word| typed.push(word.to_owned()));
+    // A line that is only similar to "what is the" answers nothing.
+    if typed.iter().any(|it| !SEARCH.stop_words.contains(&&it[..])) {
+        typed.retain(|it| !SEARCH.stop_words.contains(&&it[..]));
+    }
     typed.dedup();
     if typed.is_empty() || !query.tiers.iter().all(|it| it == "daily" || it == "session") {
         return Ok(Vec::new());
@@ -47,6 +57,9 @@ pub(super) fn find<'a>(
     }
     best.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
     let most = best.first().map_or(0, |it| it.0);
+    if most as usize * 2 <= typed.len().min(WORDS_MAX) {
+        return Ok(Vec::new());
+    }
     let mut texts = SnippetReader::new(vault, inventory);
     // Own words come first, so that external text takes no place of theirs.
     let (mut hits, mut external) = (Vec::new(), Vec::new());
@@ -83,7 +96,7 @@ pub(super) fn find<'a>(
             tier: indexed_file::TIERS[usize::from(stem.is_session())],
             origin: line.origin,
             score,
-            found_by: vec!["spelling"],
+            found_by: vec![FOUND_BY],
             text: line.text,
             before: line.before,
             after: line.after,
@@ -132,7 +145,8 @@ fn matches_in<'a>(
 
 /// Returns which query words a word is similar to, as bits.
 fn matching_words(typed: &[String], word: &str) -> u64 {
-    let near = typed.iter().take(64).enumerate().filter(|(_, typed)| is_similar(typed, word));
+    let near =
+        typed.iter().take(WORDS_MAX).enumerate().filter(|(_, typed)| is_similar(typed, word));
     near.fold(0, |all, (at, _)| all | 1 << at)
 }
 

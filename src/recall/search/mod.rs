@@ -109,6 +109,9 @@ pub struct SearchResults {
     /// Why the search used words alone, although an embedding server is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words_only: Option<String>,
+    /// Whether no line has the words of the query, and the hits only have words of a similar spelling.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub similar_spelling: bool,
     /// The hits.
     pub hits: Vec<SearchHit>,
 }
@@ -284,7 +287,12 @@ impl<'a> PreparedSearch<'a> {
 
     fn set_terms(&mut self) {
         let mut stems = QueryStemmer::new();
-        self.terms = QueryTerms::of(&self.time.remaining_text, &mut stems);
+        // A line that says "currently" is not newer for it.
+        let asked = supersession::without_present_words(&self.time.remaining_text);
+        self.terms = QueryTerms::of(&asked, &mut stems);
+        if self.terms.stems.is_empty() {
+            self.terms = QueryTerms::of(&self.time.remaining_text, &mut stems);
+        }
         let question = self.query.words.to_lowercase();
         if self.terms.stems.is_empty() && !self.time.names_days() {
             // "last year" alone names too many days to list them all.
@@ -332,6 +340,7 @@ impl<'a> PreparedSearch<'a> {
             query: self.query.text.clone(),
             notice: NOTICE,
             words_only: self.words_only,
+            similar_spelling: hits.iter().any(|it| it.found_by == [fuzzy::FOUND_BY]),
             hits,
         }
     }

@@ -1,6 +1,7 @@
 //! Orders what changed: of two hits that say the same with different values, and of a hit and a newer one that
 //! says that it was done, stopped or exchanged, the older one is marked and comes second. It comes first if the
-//! question asks for the former value; the order stays if it asks about a past time.
+//! question asks for the former value; the order stays if it asks about a past time. If it says "currently" or
+//! "now", the hits with all its other words are ordered by day, newest first.
 //!
 //! A value is a word with a digit. Two lines say the same when nearly all their other words are the
 //! same, and there are enough of them, or when both have the same label. A newer line ends an older one if it has
@@ -49,8 +50,29 @@ impl ValuePreference {
                 preference = Self::AsFound;
             }
         });
-        preference
+        if preference == Self::AsFound && names_present(question) {
+            Self::Newer
+        } else {
+            preference
+        }
     }
+}
+
+fn is_present_word(word: &str) -> bool {
+    SEARCH.present_words.contains(&word)
+}
+
+/// Returns whether a question asks for the present state in a word: "currently", "jetzt".
+fn names_present(question: &str) -> bool {
+    let mut names = false;
+    words::for_each_folded(question, |word| names |= is_present_word(word));
+    names
+}
+
+/// Returns a question without the words that only say that it is about the present.
+pub(super) fn without_present_words(question: &str) -> String {
+    let kept = question.split_whitespace().filter(|it| !names_present(it));
+    kept.collect::<Vec<_>>().join(" ")
 }
 
 /// The words of a line, separated from its values.
@@ -175,7 +197,39 @@ pub(super) fn mark_superseded(
         hits[older].superseded_by =
             newer.map(|it| HitRef { path: hits[it].path.clone(), line: hits[it].line });
     }
+    if !is_dated && ValuePreference::of(question) == ValuePreference::Newer {
+        newest_first(hits, question);
+    }
     reorder(hits, question, is_dated);
+}
+
+/// Orders the hits that answer a question about the present by their days, the newest first, in the places that
+/// they have. They have all content words of the question. The label of a state, such as `version`, may be left
+/// out: then the hit has a value.
+fn newest_first(hits: &mut [SearchHit], question: &str) {
+    if !names_present(question) {
+        return;
+    }
+    let asked = LineValues::of(&without_present_words(question));
+    let (labels, names): (BTreeSet<&str>, BTreeSet<&str>) =
+        asked.words.iter().map(String::as_str).partition(|it| SEARCH.state_labels.contains(it));
+    let (labels, mut names) = (content_stems(labels.into_iter()), content_stems(names.into_iter()));
+    names.extend(asked.values);
+    if names.is_empty() {
+        return;
+    }
+    let answers = |hit: &SearchHit| {
+        let line = LineValues::of(&hit.text);
+        let stems = &line.content() | &line.values;
+        let has_value = labels.is_empty() || !line.values.is_empty() || labels.is_subset(&stems);
+        hit.origin != EXTERNAL && has_value && names.is_subset(&stems)
+    };
+    let places: Vec<usize> = (0..hits.len()).filter(|&it| answers(&hits[it])).collect();
+    let mut newest: Vec<SearchHit> = places.iter().map(|&it| hits[it].clone()).collect();
+    newest.sort_by_key(|it| std::cmp::Reverse(it.date));
+    for (place, hit) in places.into_iter().zip(newest) {
+        hits[place] = hit;
+    }
 }
 
 /// Returns the pairs of hits, the older one first, with the same label below the same title and another value. A label
@@ -311,6 +365,29 @@ mod tests {
         assert_eq!(order("retry limit", false), now);
         assert_eq!(order("What was the retry limit?", false), as_found);
         assert_eq!(order("What is the retry limit of March 1?", true), as_found);
+    }
+
+    #[test]
+    fn a_question_about_the_present_puts_the_newest_answer_first() {
+        let all = [
+            hit("2026-03-01", "The PHP version on the board is 8.1"),
+            hit("2026-03-02", "Version 2 of the flyer printed"),
+            hit("2026-03-09", "Moved the board to PHP 8.3"),
+            hit("2026-03-12", "Wrote to the PHP meetup"),
+        ];
+        let first = |question: &str, is_dated| {
+            let mut hits = all.clone();
+            mark(&mut hits, question, is_dated);
+            hits[0].date.to_string()
+        };
+        for question in ["PHP version currently", "aktuelle PHP Version", "what was and is PHP now"]
+        {
+            let newest = if question.contains("ersion") { "2026-03-09" } else { "2026-03-12" };
+            assert_eq!(first(question, false), newest, "{question}");
+        }
+        assert_eq!(first("PHP version", false), "2026-03-01");
+        assert_eq!(first("PHP version currently", true), "2026-03-01");
+        assert_eq!(without_present_words("PHP version currently?"), "PHP version");
     }
 
     #[test]

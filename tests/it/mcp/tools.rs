@@ -195,7 +195,7 @@ fn invalid_arguments_return_an_error_with_the_next_step() {
             json!({ "query": "a", "of": "person" }),
             "no memory folder about the person",
         ),
-        ("memory_read", json!({ "file": "2026-W52" }), "there is no `memory/weekly/2026-W52.md`"),
+        ("memory_read", json!({ "file": "2026-W52" }), "there are no logs of 2026-W52"),
         ("memory_read", json!({ "file": "../../etc/passwd" }), "outside the memory folder"),
         ("memory_read", json!({ "file": "/etc/passwd" }), "outside the memory folder"),
         ("memory_read", json!({ "file": "memoird.yaml" }), "is not a memory file"),
