@@ -74,6 +74,7 @@ fn files_that_are_not_memory_files_are_not_shown() {
     insta::assert_snapshot!(root.run(&["show", "2026-W30"]), @r"
     $ memoird show 2026-W30
     ! error: there are no logs of 2026-W30
+    !   hint: first weekly summary: 2026-W02, last: 2026-W14
     !   try: memoird status  # shows what there is
     [exit 2]
     ");
