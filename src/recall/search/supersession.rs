@@ -197,10 +197,10 @@ pub(super) fn mark_superseded(
         hits[older].superseded_by =
             newer.map(|it| HitRef { path: hits[it].path.clone(), line: hits[it].line });
     }
+    reorder(hits, question, is_dated);
     if !is_dated && ValuePreference::of(question) == ValuePreference::Newer {
         newest_first(hits, question);
     }
-    reorder(hits, question, is_dated);
 }
 
 /// Orders the hits that answer a question about the present by their days, the newest first, in the places that
