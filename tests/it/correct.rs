@@ -245,7 +245,7 @@ fn errors_name_what_can_be_corrected_instead() {
     insta::assert_snapshot!(report(&["correct", "2026-W40:15", "x"]), @r"
     $ memoird correct 2026-W40:15 x
     ! error: there are no logs of 2026-W40
-    !   hint: first weekly summary: 2026-W10, last: 2026-W11
+    !   hint: first weekly summary: 2026-W10, last: 2026-W12
     !   try: memoird status  # shows what there is
     [exit 2]
     ");

@@ -81,8 +81,8 @@ fn there_is_no_history_before_the_first_run() {
     ");
     insta::assert_snapshot!(root.run(&["history", "2026-W10"]), @r"
     $ memoird history 2026-W10
-    ! error: there is no `memory/weekly/2026-W10.md`
-    !   hint: name a path, a period (2026-W14), or a memory; `memoird status` shows what there is
+    ! error: 2026-W10 has no summary yet
+    !   try: memoird compact --period 2026-W10  # writes it
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["show", "--version", "7"]), @r"

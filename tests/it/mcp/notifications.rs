@@ -61,7 +61,10 @@ fn a_client_with_a_handshake_is_notified_of_changes() {
     assert!(uris(&listed).contains(&"memoird://week/2026-W12"));
     let refused =
         client.request("resources/subscribe", json!({ "uri": "memoird://week/2026-W50" }));
-    assert!(refused["error"]["message"].as_str().unwrap().contains("there is no"), "{refused}");
+    assert!(
+        refused["error"]["message"].as_str().unwrap().contains("there are no logs of"),
+        "{refused}"
+    );
 }
 
 #[test]

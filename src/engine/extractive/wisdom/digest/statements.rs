@@ -192,7 +192,9 @@ impl PlanChange {
         day: NaiveDate,
         extractor: &mut TermExtractor,
     ) -> Self {
-        let replacement = may_replace(text, words).then(|| Replacement::of(text, day)).flatten();
+        // What was stopped as a whole is in `changed`.
+        let may_be = kind != StatementKind::Retired && may_replace(text, words);
+        let replacement = may_be.then(|| Replacement::of(text, day)).flatten();
         let is_open = kind == StatementKind::Open;
         Self {
             replacement: replacement.map(Box::new),
