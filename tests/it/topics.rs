@@ -231,6 +231,23 @@ fn forgotten_lines_leave_their_memory_and_undo_brings_it_back() {
 }
 
 #[test]
+fn what_others_want_is_not_filed_under_the_main_person() {
+    let root = three_days("others");
+    root.append(
+        "memory/2026-04-10.md",
+        "- Nuria prefers calls on the phone, because she reads no mail in the evening\n\
+         - Asked Stripe to raise the limit of the harbour, Stripe answered on the same day\n\
+         - Asked Stripe for the invoices of May, and Stripe confirmed that they come by mail\n",
+    );
+    root.run_with_digest(&["compact"]).ok();
+    let names = root.typed_memories();
+    assert!(!names.iter().any(|it| it.contains("user_stripe")), "{names:?}");
+    let with_nuria: Vec<&String> =
+        names.iter().filter(|it| root.read(it).contains("Nuria prefers calls")).collect();
+    assert_eq!(with_nuria, ["memory/user_owner.md"]);
+}
+
+#[test]
 fn external_text_gives_no_statement() {
     let root = three_days("outside");
     root.append(

@@ -263,7 +263,8 @@ impl Entities {
             .filter_map(|(hash, it)| {
                 let name = it.name()?.to_owned();
                 let is_platform = WISDOM.platform_names.contains(&&*name.to_lowercase());
-                let (days, is_person) = (it.days.len(), it.is_person());
+                // `Stripe answered` is about what it is known for.
+                let (days, is_person) = (it.days.len(), it.is_person() && !is_platform);
                 Some((Entity { name, days, is_person, is_platform }, hash))
             })
             .collect();

@@ -10,11 +10,15 @@ use super::{
     statements::{DigestStatement, LogStatements},
     without_name,
 };
-use crate::memory::{
-    address::{Address, Citation},
-    item::Item,
-    statement::StatementKind,
-    typed::MemoryType,
+use crate::{
+    engine::extractive::{cue_phrases, statements::terms::is_stop_word},
+    memory::{
+        address::{Address, Citation},
+        item::Item,
+        statement::StatementKind,
+        typed::MemoryType,
+    },
+    text::lexicon::WISDOM,
 };
 
 /// The most statements of each kind in one memory.
@@ -206,6 +210,19 @@ pub(super) fn file_by_topic(input: &DigestInput<'_>, read: &LogStatements) -> Fi
     FiledTopics { topics, changes: filer.changes() }
 }
 
+/// Returns whether a statement begins with the name of somebody: `Nina prefers the phone`.
+fn begins_with_name(statement: &DigestStatement) -> bool {
+    let mut words = statement.own_text().split_whitespace();
+    let (Some(name), Some(verb)) = (words.next(), words.next()) else { return false };
+    let lower = name.to_lowercase();
+    name.starts_with(char::is_uppercase)
+        && name.chars().count() > 1
+        && name.chars().all(char::is_alphabetic)
+        && !is_stop_word(&lower)
+        && !cue_phrases::PERSONS.contains(&lower)
+        && WISDOM.person_verbs.contains(&verb)
+}
+
 struct TopicFiler<'a> {
     input: &'a DigestInput<'a>,
     read: &'a LogStatements,
@@ -216,7 +233,11 @@ impl TopicFiler<'_> {
     fn topic_of(&self, statement: &DigestStatement) -> Option<TopicKey> {
         let kind = statement.kind.memory_type();
         let entity = match kind {
-            MemoryType::User => statement.person.or_else(|| self.main_person()),
+            // Whom the logs name too seldom for a memory is not the main person either.
+            MemoryType::User => {
+                let main = || self.main_person().filter(|_| !begins_with_name(statement));
+                statement.person.or_else(main)
+            }
             MemoryType::Project => {
                 let entity = statement.subject.map(|it| it.entity);
                 entity.filter(|it| !self.read.entities.all[*it].is_platform)
