@@ -37,6 +37,9 @@ const NAME_DAYS_MIN: usize = 4;
 
 const NAME_DAYS_DIVISOR: usize = 20;
 
+/// Of a word of what was given up as many of the newest statements are read: a name is in few.
+const PLANS_READ_MAX: usize = 50;
+
 /// Marks the statements of which a later one says that what they plan was given up, exchanged, moved to another day,
 /// or made. Those of a word in many statements are not all read.
 pub(super) fn mark_ended(statements: &mut [DigestStatement]) {
@@ -88,8 +91,11 @@ fn given_up(statements: &[DigestStatement]) -> BTreeSet<usize> {
     };
     for (at, newer) in statements.iter().enumerate() {
         let Some(replacement) = &newer.plan.replacement else { continue };
-        let earlier =
-            |stem| with(stem).iter().rev().skip_while(|it| **it >= at).take(READ_MAX).copied();
+        let earlier = |stem| {
+            let all = with(stem);
+            let before = &all[..all.partition_point(|it| *it < at)];
+            before.iter().rev().take(PLANS_READ_MAX).copied()
+        };
         let candidates: BTreeSet<usize> = replacement.stems().flat_map(earlier).collect();
         for older_at in candidates {
             let older = &statements[older_at];
