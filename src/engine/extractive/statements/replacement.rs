@@ -20,6 +20,7 @@ use super::word_list::WordList;
 use crate::{
     memory::atom::{self, AtomKind},
     text::{
+        calendar,
         hash::{HashedSet, hash_bytes},
         lexicon::{ANNOTATIONS, CUES, SEARCH, WISDOM},
         scripts,
@@ -248,7 +249,14 @@ impl MovedPlan {
         let behind = &line[all[to].end..];
         let date_atom =
             atom::find_atoms(behind).into_iter().find(|it| it.kind == AtomKind::Date)?;
-        let is_next = !behind[..date_atom.start].contains(['.', ',', ';']);
+        // `Pushed the branch to main on 8 December` moves nothing to a day.
+        let says_no_more = |it: &str| {
+            SEARCH.stop_words.contains(&it)
+                || WISDOM.articles.contains(&it)
+                || calendar::weekday_names().contains(&it)
+        };
+        let is_next = words::lowercase_runs(&behind[..date_atom.start]).all(|it| says_no_more(&it))
+            && !behind[..date_atom.start].contains(['.', ';']);
         let day = day_of(&date_atom.norm(behind), date).filter(|_| is_next)?;
         let clause = (0..at).rev().find(|it| all[*it].ends_clause).map_or(0, |it| it + 1);
         let before = stems_of(&all[clause..at]);
@@ -453,6 +461,7 @@ mod tests {
             "Launch moved from 1 to 8 December",
             "The launch was moved to 2026-12-08 because legal needs a week",
             "Moved the launch to December 8",
+            "Launch moves to Tuesday, 8 December",
             "Launch postponed to 8 December",
             "Launch verschoben auf den 8. Dezember",
         ] {
@@ -463,6 +472,7 @@ mod tests {
             "The launch was not moved to 8 December",
             "The press call moved to 8 December",
             "Launch moved to the new server, done on 8 December",
+            "Launch pushed to main on 8 December",
             "Launch confirmed for 1 December",
             "Launch moved to 1 December",
         ] {
