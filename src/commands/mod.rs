@@ -138,7 +138,7 @@ struct Cli {
 }
 
 /// Global options.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Global options")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 struct GlobalArgs {
@@ -223,6 +223,9 @@ struct VersionArgs {}
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
     process_hardening::disable_core_dumps();
+    if completions::answer_script() {
+        return ExitCode::SUCCESS;
+    }
     let parsed = clap_command()
         .try_get_matches()
         .and_then(|it| Cli::from_arg_matches(&it))
@@ -350,7 +353,7 @@ fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
         CliCommand::Memories(args) => memories::run(&global, &args, ui),
         CliCommand::Hook(args) => Ok(crate::commands::hooks::run::run(&global, &args, ui)),
         CliCommand::Mcp(args) => mcp::run(&global, &args, ui),
-        CliCommand::Completions(args) => Ok(completions::run(&args, ui)),
+        CliCommand::Completions(args) => completions::run(&args, ui),
         CliCommand::Man(args) => man::run(&args, ui),
         CliCommand::List(_) => status::list(&global, ui),
         CliCommand::Config(args) => config::run(&global, &args, ui),

@@ -412,9 +412,12 @@ fn starts_with_objection(text: &str) -> bool {
     }
 }
 
-/// Prefixes a label, unless the sentence has one.
+/// Prefixes a label, unless the sentence has one. What begins with a mark always gets one: as the first words
+/// of a list item, three backticks would open a code block that swallows the lines below.
 fn with_label(label: &str, text: &str) -> String {
-    let has_own = text.split_once(": ").is_some_and(|(own, _)| own.chars().count() <= 24);
+    let starts_with_mark = text.starts_with(['`', '~', '>', '#', '|', '<', '-', '*', '+']);
+    let has_own = !starts_with_mark
+        && text.split_once(": ").is_some_and(|(own, _)| own.chars().count() <= 24);
     let opens = text.to_lowercase();
     let says_it =
         ["decided", "i decided", "we decided", "fixed"].iter().any(|it| opens.starts_with(it));

@@ -217,8 +217,17 @@ pub(crate) struct CueLexicon {
     pub(crate) location_prepositions: LexiconWords,
     pub(crate) not_reports: LexiconWords,
     pub(crate) stop_words: LexiconWords,
+    pub(crate) deeds: Vec<DeedForms>,
     /// Phrases that are looked up among the words of a text, by the name of their table.
     pub(crate) tables: BTreeMap<&'static str, LexiconWords>,
+}
+
+/// The verb of a task, and of the report that it was done.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct DeedForms {
+    pub(crate) to_do: LexiconWords,
+    pub(crate) done: LexiconWords,
 }
 
 /// `hedging.yaml`: what a source only supposes.
@@ -290,6 +299,7 @@ pub(crate) struct SearchLexicon {
     pub(crate) passing_label_words: LexiconWords,
     pub(crate) removal_words: LexiconWords,
     pub(crate) switch_words: LexiconWords,
+    pub(crate) value_change_words: LexiconWords,
     pub(crate) move_words: LexiconWords,
     pub(crate) to_words: LexiconWords,
     pub(crate) instead_words: LexiconWords,

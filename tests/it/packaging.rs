@@ -171,12 +171,58 @@ fn the_manual_lists_the_commands() {
 }
 
 #[test]
-fn completions_exist_for_each_shell() {
+fn completion_scripts_exist_for_each_shell() {
     let root = Root::empty("nobody");
-    for shell in ["bash", "zsh", "fish"] {
-        let completions = root.run(&["completions", shell]).ok();
-        assert!(completions.stdout.contains("review"), "{shell}");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = root.run(&["completions", shell]).ok();
+        assert!(script.stdout.contains("MEMOIRD_COMPLETE"), "{shell}");
     }
+}
+
+/// Returns the words that may be the last one of a command line.
+fn completed(root: &Root, line: &[&str]) -> Vec<String> {
+    let words = [&["--", "memoird"], line].concat();
+    let index = (words.len() - 2).to_string();
+    let answer = root
+        .command(&words)
+        .env("MEMOIRD_COMPLETE", "fish")
+        .env("_CLAP_COMPLETE_INDEX", index)
+        .output()
+        .unwrap();
+    assert!(answer.status.success() && answer.stderr.is_empty(), "{answer:?}");
+    let text = String::from_utf8(answer.stdout).unwrap();
+    text.lines().map(|it| it.split('\t').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn what_the_folder_contains_is_completed() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    let has = |line: &[&str], word: &str| completed(&root, line).iter().any(|it| it == word);
+    for (line, word) in [
+        (&["sh"][..], "show"),
+        (&["show", ""], "WISDOM.md"),
+        (&["show", "2026-W"], "2026-W10"),
+        (&["show", "2026-03"], "2026-03-10"),
+        (&["coverage", "2026"], "2026-W11"),
+        (&["compact", "--period", "2026-0"], "2026-03"),
+        (&["undo", ""], "1"),
+    ] {
+        let all = completed(&root, line);
+        assert!(all.iter().any(|it| it == word), "{line:?}: {all:?}");
+    }
+    assert!(!has(&["show", ""], "2026-03-10"), "days are too many");
+    assert!(!has(&["undo", ""], "2"));
+    let path = root.path("");
+    let path = path.to_str().unwrap().trim_end_matches('/');
+    let elsewhere = Root::empty("nobody");
+    assert!(completed(&elsewhere, &["undo", ""]).is_empty());
+    assert_eq!(completed(&elsewhere, &["--root", path, "undo", ""]), ["1"]);
+    write_file(
+        &elsewhere.home(".config/memoird/config.yaml"),
+        &format!("roots:\n  - path: {path}\n"),
+    );
+    assert!(completed(&elsewhere, &["--root", ""]).iter().any(|it| it == path));
 }
 
 #[test]

@@ -427,6 +427,12 @@ mod tests {
     }
 
     #[test]
+    fn a_sentence_that_begins_with_a_fence_opens_no_code_block_in_the_log() {
+        let turns = [("assistant", "deleted. ```.still open: not\n"), ("user", "Ship the table.")];
+        assert_eq!(misquotes_of(&turns.map(|it| (it.0, it.1.to_owned()))), Vec::<String>::new());
+    }
+
+    #[test]
     fn an_item_of_a_plan_may_look_like_the_head_of_an_entry() {
         let turns = [("user", "#"), ("call", "> quoted - user x, line 3: ")];
         assert_eq!(misquotes_of(&turns.map(|it| (it.0, it.1.to_owned()))), Vec::<String>::new());

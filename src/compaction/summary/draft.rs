@@ -504,18 +504,27 @@ fn week_input<'a>(
     SummaryInput { period, logs, weeks: &[], budget, counts, check: &|_| None }
 }
 
-/// Removes bullets from the end, the last section first, until the text is short enough: not every
-/// model counts well.
+/// Removes bullets until the text is short enough: not every model counts well.
+///
+/// The last bullet of the longest section goes first, so that no section pays for all. What is still open is
+/// read in the next period, and goes only when there is nothing else; bullets marked `#keep` never.
 fn trim_to_limit(sections: &mut Vec<(SummarySection, Vec<Item>)>, limit_chars: usize) {
+    let chars_of =
+        |items: &[Item]| -> usize { items.iter().map(|it| it.text.chars().count() + 3).sum() };
     let chars = |sections: &[(SummarySection, Vec<Item>)]| -> usize {
-        let heads: usize = sections.iter().map(|(it, _)| it.title().len() + 6).sum();
-        heads + all_items(sections).map(|it| it.text.chars().count() + 3).sum::<usize>()
+        sections.iter().map(|(it, items)| it.title().len() + 6 + chars_of(items)).sum()
+    };
+    let is_kept = |it: &Item| it.text.split_whitespace().any(|word| word == "#keep");
+    let is_open = |it: SummarySection| {
+        matches!(it, SummarySection::BlockersAndOpenItems | SummarySection::CarriedForward)
     };
     while chars(sections) > limit_chars && all_items(sections).count() > 1 {
-        // Items that are marked to be kept do not count.
-        let is_kept = |it: &Item| it.text.split_whitespace().any(|word| word == "#keep");
-        let last = sections.iter_mut().rev().find(|(_, items)| items.iter().any(|it| !is_kept(it)));
-        let Some((_, items)) = last else { return };
+        // What goes first ranks highest: of more than one bullet, of what is not open, of the longest section.
+        let rank = |(section, items): &&mut (SummarySection, Vec<Item>)| {
+            (items.len() > 1 && !is_open(*section), !is_open(*section), chars_of(items))
+        };
+        let removable = sections.iter_mut().filter(|(_, items)| !items.iter().all(is_kept));
+        let Some((_, items)) = removable.max_by_key(rank) else { return };
         if let Some(at) = items.iter().rposition(|it| !is_kept(it)) {
             items.remove(at);
         }
@@ -646,4 +655,68 @@ fn foreign_lines(
         }
     }
     items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the words of the bullets that are left, by section.
+    fn trimmed(sections: &[(SummarySection, &[&str])], limit_chars: usize) -> Vec<String> {
+        let items = |texts: &[&str]| texts.iter().map(|it| Item::parse(it)).collect();
+        let mut sections =
+            sections.iter().map(|(section, texts)| (*section, items(texts))).collect();
+        trim_to_limit(&mut sections, limit_chars);
+        let words = |(section, items): &(SummarySection, Vec<Item>)| {
+            let texts: Vec<&str> = items.iter().map(|it| &it.text[..]).collect();
+            format!("{}: {}", section.title(), texts.join(", "))
+        };
+        sections.iter().map(words).collect()
+    }
+
+    #[test]
+    fn a_long_draft_is_shortened_where_it_is_longest() {
+        use SummarySection::{BlockersAndOpenItems, CarriedForward, Context, Decisions, Themes};
+        let week: [(SummarySection, &[&str]); 3] = [
+            (Decisions, &["ten chars1", "ten chars2", "ten chars3"]),
+            (BlockersAndOpenItems, &["ten chars4", "ten chars5", "ten chars6", "ten chars7"]),
+            (Context, &["ten chars8", "ten chars9 #keep"]),
+        ];
+        let whole = (3 * 13 + 15) + (4 * 13 + 27) + (13 + 19 + 13);
+        let open = "Blockers & Open Items: ten chars4, ten chars5, ten chars6, ten chars7";
+        for (limit, expected) in [
+            (
+                whole,
+                vec![
+                    "Decisions: ten chars1, ten chars2, ten chars3",
+                    open,
+                    "Context: ten chars8, ten chars9 #keep",
+                ],
+            ),
+            (
+                whole - 1,
+                vec![
+                    "Decisions: ten chars1, ten chars2",
+                    open,
+                    "Context: ten chars8, ten chars9 #keep",
+                ],
+            ),
+            (
+                whole - 14,
+                vec!["Decisions: ten chars1, ten chars2", open, "Context: ten chars9 #keep"],
+            ),
+            (whole - 27, vec!["Decisions: ten chars1", open, "Context: ten chars9 #keep"]),
+            (70, vec!["Blockers & Open Items: ten chars4", "Context: ten chars9 #keep"]),
+            (0, vec!["Context: ten chars9 #keep"]),
+        ] {
+            assert_eq!(trimmed(&week, limit), expected, "{limit}");
+        }
+        let month: [(SummarySection, &[&str]); 2] = [
+            (Themes, &["ten chars1", "ten chars2"]),
+            (CarriedForward, &["ten chars3", "ten chars4", "ten chars5"]),
+        ];
+        let carried = "Carried Forward: ten chars3, ten chars4, ten chars5";
+        assert_eq!(trimmed(&month, 90), ["Themes: ten chars1", carried]);
+        assert_eq!(trimmed(&month, 60), [carried]);
+    }
 }

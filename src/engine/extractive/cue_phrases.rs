@@ -18,12 +18,19 @@ pub(crate) struct CueTable {
 
 impl CueTable {
     pub(super) fn phrases(self) -> &'static [&'static str] {
+        type Phrases = LazyLock<Vec<&'static str>>;
         // The names of months are in `calendar.yaml`.
-        static MONTH_NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(calendar::month_names);
-        if self.index == MONTHS.index {
-            return &MONTH_NAMES;
+        static MONTH_NAMES: Phrases = LazyLock::new(calendar::month_names);
+        static DEEDS: [Phrases; 2] = [
+            LazyLock::new(|| CUES.deeds.iter().flat_map(|it| it.to_do.iter().copied()).collect()),
+            LazyLock::new(|| CUES.deeds.iter().flat_map(|it| it.done.iter().copied()).collect()),
+        ];
+        match self.name {
+            "months" => &MONTH_NAMES,
+            "deeds_to_do" => &DEEDS[0],
+            "deeds_done" => &DEEDS[1],
+            name => CUES.tables.get(name).map_or(&[], |it| it),
         }
-        CUES.tables.get(self.name).map_or(&[], |it| it)
     }
 
     /// Returns the bit of this table in a mask of tables.
@@ -100,6 +107,8 @@ cue_tables! {
     ROLES "roles"
     MAKING "making"
     MADE "made"
+    DEEDS_TO_DO "deeds_to_do"
+    DEEDS_DONE "deeds_done"
     RETIRED "retired"
     RESUMED "resumed"
 }
@@ -116,7 +125,8 @@ mod tests {
 
     #[test]
     fn every_table_of_the_file_is_listed_and_has_phrases() {
-        let named = ALL_TABLES.iter().map(|it| it.name).filter(|it| *it != MONTHS.name);
+        let elsewhere = [MONTHS.name, DEEDS_TO_DO.name, DEEDS_DONE.name];
+        let named = ALL_TABLES.iter().map(|it| it.name).filter(|it| !elsewhere.contains(it));
         let mut named: Vec<&str> = named.collect();
         named.sort_unstable();
         assert_eq!(named, CUES.tables.keys().copied().collect::<Vec<_>>());

@@ -3,11 +3,12 @@
 //! A line that occurs more than once in the period is sent once, since most of what agents log repeats
 //! word for word. Its id ([`LineIds`]) stands for all its addresses.
 
-use std::{collections::HashMap, fmt::Write as _};
+use std::{borrow::Cow, collections::HashMap, fmt::Write as _};
 
 use crate::{
     memory::{
         address::{self, Address, Citation},
+        authorship,
         item::{Item, SummarySection},
         markdown::LineKind,
         period::Period,
@@ -253,22 +254,23 @@ pub fn blocks_of_logs(logs: &[SanitizedLog]) -> Vec<DataBlock> {
     let is_sent =
         |it: &&SanitizedLine| !it.text().trim().is_empty() && it.kind() != LineKind::Blank;
     // The first position of a text: block and line.
-    let mut seen: HashMap<&str, (usize, usize)> = HashMap::new();
+    let mut seen: HashMap<Cow<'_, str>, (usize, usize)> = HashMap::new();
     let mut blocks: Vec<DataBlock> = Vec::new();
     let mut number = 0;
     for log in logs {
         let mut block = DataBlock::new(BlockKind::Lines, log.stem().to_string());
         for line in log.lines().iter().filter(is_sent) {
             let text = address::strip_session_citation(line.text().trim_end());
+            let text = authorship::without_message_id(text);
             let citation = Citation::single_line(log.stem().clone(), line.number());
             let at = (blocks.len(), block.lines.len());
-            match seen.get(text) {
+            match seen.get(&text) {
                 Some(&(b, l)) if b == blocks.len() => block.lines[l].citation.merge(&citation),
                 Some(&(b, l)) => blocks[b].lines[l].citation.merge(&citation),
                 None => {
-                    seen.insert(text, at);
                     number += 1;
-                    block.lines.push(DataLine { number, citation, text: text.to_owned() });
+                    block.lines.push(DataLine { number, citation, text: text.to_string() });
+                    seen.insert(text, at);
                 }
             }
         }
@@ -435,6 +437,29 @@ mod tests {
         }
         assert_eq!(ids.print(&"2026-04-03:1-2".parse().unwrap()), "L1, L3");
         assert_eq!(ids.print(&"2026-01-01:7; 2026-04-02:3".parse().unwrap()), "L2; 2026-01-01:7");
+    }
+
+    #[test]
+    fn the_ids_of_messages_are_not_sent() {
+        let logs = [
+            log(
+                "2026-04-02",
+                "- [Telegram Ada id:77123 2026-04-02 08:59 UTC] Ship it\n- Set id:7 in [a] id:9",
+            ),
+            log(
+                "2026-04-03",
+                "- [Discord Guild #ops id:4] on\n- [Telegram Ada id:4 +2m 2026-03-01T09:30Z] on",
+            ),
+        ];
+        let text = fenced_blocks(&blocks_of_logs(&logs), &[7; 32]);
+        for line in [
+            "L1 | - [Telegram Ada 2026-04-02 08:59 UTC] Ship it",
+            "L2 | - Set id:7 in [a] id:9",
+            "L3 | - [Discord Guild #ops] on",
+            "L4 | - [Telegram Ada +2m 2026-03-01T09:30Z] on",
+        ] {
+            assert!(text.contains(&format!("{line}\n")), "{line}: {text}");
+        }
     }
 
     #[test]

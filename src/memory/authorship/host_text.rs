@@ -1,6 +1,6 @@
 //! What a host program wrote: prompts, notices, envelopes, and metadata around somebody's words.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 use super::{LineAuthorship, LineShape, NumberedLine, OriginReason, Speaker, host_span};
 use crate::{
@@ -334,6 +334,19 @@ fn skip_envelope(text: &str) -> &str {
         Some((sender, words)) if is_sender(sender) => words.trim_start(),
         _ => rest,
     }
+}
+
+/// Returns a line without the id in the envelope of its message, which says nothing to a reader:
+/// `[Telegram Ada id:7 2026-03-01 09:30 EST] Ship it` is `[Telegram Ada 2026-03-01 09:30 EST] Ship it`.
+pub fn without_message_id(line: &str) -> Cow<'_, str> {
+    let envelope = line.split_once('[').and_then(|(before, rest)| {
+        let (inside, _) = rest.split_once(']')?;
+        is_envelope(inside).then_some((before.len() + 1, inside))
+    });
+    let Some((start, inside)) = envelope else { return Cow::Borrowed(line) };
+    let Some(at) = inside.find(" id:") else { return Cow::Borrowed(line) };
+    let id = inside[at + 1..].find(char::is_whitespace).map_or(inside.len(), |it| at + 1 + it);
+    Cow::Owned([&line[..start + at], &inside[id..], &line[start + inside.len()..]].concat())
 }
 
 /// Returns whether the text between brackets is an envelope: it contains a date with a time, or a

@@ -19,6 +19,8 @@ pub(crate) mod session_dump;
 
 use std::ops::Range;
 
+pub use host_text::without_message_id;
+
 use super::markdown::LineKind;
 
 /// Who speaks in a line of a saved transcript.

@@ -1,5 +1,6 @@
-//! The thing of which a text says that something happened to it: `Removed Atlas`, `The redirect list is done`; and what
-//! a task is to make: `write the redirect list before Friday`. Pure.
+//! The thing of which a text says that something happened to it: `Removed Atlas`, `The redirect list is done`; what a
+//! task is to make: `write the redirect list before Friday`; and what is to be done with a thing: `send the list to
+//! Ines`. Pure.
 
 use std::ops::Range;
 
@@ -8,7 +9,7 @@ use super::{
     word_list::WordList,
 };
 use crate::{
-    engine::extractive::cue_phrases::{CueTable, MADE, MAKING},
+    engine::extractive::cue_phrases::{CueTable, DEEDS_DONE, DEEDS_TO_DO, MADE, MAKING},
     text::lexicon::{CUES, SEARCH, WISDOM},
 };
 
@@ -28,32 +29,126 @@ pub(in crate::engine::extractive) fn name_beside(
     cues: CueTable,
 ) -> Option<Range<usize>> {
     let (cue, width) = words.find(cues)?;
-    let leaves_open = |it: &str| CUES.negations.contains(&it) || WISDOM.unreal_words.contains(&it);
     if words.iter().any(leaves_open) {
         return None;
     }
-    let is_stop = |at: usize| words.get(at).is_none_or(is_stop_word);
     let ends = |at: usize| at >= words.len() || begins_clause(text, words, at);
     let after = cue + width;
-    let (start, end) = if ends(after) {
-        // `The morning report was removed`.
-        let start = (0..cue).find(|it| !is_article(words, *it))?;
-        let is_passive =
-            |at: usize| words.get(at).is_some_and(|it| WISDOM.passive_words.contains(&it));
-        (start, (start + 1..=cue).rev().find(|it| !is_passive(it - 1))?)
-    } else {
-        if cue > WORDS_BEFORE_MAX {
-            return None;
-        }
-        let start = (after..words.len()).find(|it| !is_article(words, *it))?;
-        (start, (start + 1..=words.len()).find(|it| ends(*it))?)
-    };
-    let is_one_name = (start..end).all(|it| !is_stop(it))
-        && (start + 1..end).all(|it| !begins_clause(text, words, it));
-    if !is_one_name {
+    if ends(after) {
+        return name_before(text, words, cue);
+    }
+    if cue > WORDS_BEFORE_MAX {
         return None;
     }
-    Some(start..end)
+    let start = (after..words.len()).find(|it| !is_article(words, *it))?;
+    let end = (start + 1..=words.len()).find(|it| ends(*it))?;
+    is_one_name(text, words, &(start..end)).then_some(start..end)
+}
+
+/// What is to be done with a thing, or was: to send the redirect list to Ines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::engine::extractive) struct Deed {
+    /// The index of the verb, and the thing: of a task and its report these are the same.
+    pub(in crate::engine::extractive) key: (usize, StatementTerms),
+    /// Whatever else the text says.
+    context: StatementTerms,
+}
+
+impl Deed {
+    /// Reads what a task is to do with a thing.
+    pub(in crate::engine::extractive) fn to_do(
+        text: &str,
+        words: &WordList,
+        extractor: &mut TermExtractor,
+    ) -> Option<Self> {
+        let (cue, width) = words.find(DEEDS_TO_DO).filter(|it| it.0 <= WORDS_BEFORE_MAX)?;
+        let verb = CUES.deeds.iter().position(|it| is_one_of(words, cue, width, &it.to_do))?;
+        let thing = thing_after(text, words, cue + width)?;
+        // Who does it, and the words before it, may be missing in the report.
+        let rest = words.offset(thing.end).map_or("", |it| &text[it..]);
+        Self::new(text, words, (verb, thing), rest, extractor)
+    }
+
+    /// Reads what was done with a thing. `None` if that is denied or only possible.
+    pub(in crate::engine::extractive) fn done(
+        text: &str,
+        words: &WordList,
+        extractor: &mut TermExtractor,
+    ) -> Option<Self> {
+        let (cue, width) = words.find(DEEDS_DONE)?;
+        if words.iter().any(leaves_open) {
+            return None;
+        }
+        let verb = CUES.deeds.iter().position(|it| is_one_of(words, cue, width, &it.done))?;
+        let after = thing_after(text, words, cue + width).filter(|_| cue <= WORDS_BEFORE_MAX);
+        // `The announcement was sent to all` names it before the verb.
+        let thing = match after {
+            Some(thing) => thing,
+            None => name_before(text, words, cue)?,
+        };
+        Self::new(text, words, (verb, thing), text, extractor)
+    }
+
+    fn new(
+        text: &str,
+        words: &WordList,
+        (verb, thing): (usize, Range<usize>),
+        context: &str,
+        extractor: &mut TermExtractor,
+    ) -> Option<Self> {
+        let thing = terms_between(text, words, thing, extractor)?;
+        let is_name = (1..=NAME_STEMS_MAX).contains(&thing.stems.len());
+        let context = extractor.extract(&WordList::of(context));
+        is_name.then_some(Self { key: (verb, thing), context })
+    }
+
+    /// Returns whether a report with the same key says of this task that it was done: to whom and with what, if the
+    /// task says so. Days may differ.
+    pub(in crate::engine::extractive) fn is_done_by(&self, report: &Self) -> bool {
+        self.context.stems.is_subset(&report.context.stems)
+    }
+}
+
+fn is_one_of(words: &WordList, at: usize, width: usize, phrases: &[&'static str]) -> bool {
+    phrases.iter().any(|it| words.phrase_len_at(at, it) == Some(width))
+}
+
+fn leaves_open(word: &str) -> bool {
+    CUES.negations.contains(&word) || WISDOM.unreal_words.contains(&word)
+}
+
+/// Returns the words from one on that name a thing, without articles before them.
+fn thing_after(text: &str, words: &WordList, from: usize) -> Option<Range<usize>> {
+    let start = (from..words.len()).find(|it| !is_article(words, *it))?;
+    let is_end = |it: &str| is_stop_word(it) || SEARCH.span_ends.contains(&it);
+    let ends = |at: &usize| words.get(*at).is_none_or(is_end) || begins_clause(text, words, *at);
+    let begins = (from..=start).all(|it| !begins_clause(text, words, it)) && !ends(&start);
+    let end = (start + 1..=words.len()).find(ends)?;
+    begins.then_some(start..end)
+}
+
+/// Returns the words before one that name a thing: `The morning report was` before `removed`.
+fn name_before(text: &str, words: &WordList, cue: usize) -> Option<Range<usize>> {
+    let start = (0..cue).find(|it| !is_article(words, *it))?;
+    let is_passive = |at: usize| words.get(at).is_some_and(|it| WISDOM.passive_words.contains(&it));
+    let end = (start + 1..=cue).rev().find(|it| !is_passive(it - 1))?;
+    is_one_name(text, words, &(start..end)).then_some(start..end)
+}
+
+fn is_one_name(text: &str, words: &WordList, name: &Range<usize>) -> bool {
+    let is_stop = |at: usize| words.get(at).is_none_or(is_stop_word);
+    name.clone().all(|it| !is_stop(it))
+        && (name.start + 1..name.end).all(|it| !begins_clause(text, words, it))
+}
+
+fn terms_between(
+    text: &str,
+    words: &WordList,
+    name: Range<usize>,
+    extractor: &mut TermExtractor,
+) -> Option<StatementTerms> {
+    let bytes = words.offset(name.start)?..words.offset(name.end).unwrap_or(text.len());
+    Some(extractor.extract(&WordList::of(&text[bytes])))
 }
 
 /// Returns the terms of a name between two words; `None` if it has too few or too many.
@@ -63,8 +158,7 @@ pub(in crate::engine::extractive) fn named_terms(
     name: Range<usize>,
     extractor: &mut TermExtractor,
 ) -> Option<StatementTerms> {
-    let bytes = words.offset(name.start)?..words.offset(name.end).unwrap_or(text.len());
-    let terms = extractor.extract(&WordList::of(&text[bytes]));
+    let terms = terms_between(text, words, name, extractor)?;
     (NAME_STEMS_MIN..=NAME_STEMS_MAX).contains(&terms.stems.len()).then_some(terms)
 }
 
@@ -85,11 +179,7 @@ pub(in crate::engine::extractive) fn thing_to_make(
     extractor: &mut TermExtractor,
 ) -> Option<StatementTerms> {
     let (cue, width) = words.find(MAKING).filter(|it| it.0 <= WORDS_BEFORE_MAX)?;
-    let start = (cue + width..words.len()).find(|it| !is_article(words, *it))?;
-    let is_end = |it: &str| is_stop_word(it) || SEARCH.span_ends.contains(&it);
-    let ends = |at: &usize| words.get(*at).is_none_or(is_end) || begins_clause(text, words, *at);
-    let end = (start + 1..=words.len()).find(ends)?;
-    named_terms(text, words, start..end, extractor)
+    named_terms(text, words, thing_after(text, words, cue + width)?, extractor)
 }
 
 fn is_article(words: &WordList, at: usize) -> bool {
@@ -138,6 +228,57 @@ mod tests {
             check(task, report, false);
         }
         check("To do: draft the tide report", "Tide report drafted", true);
+    }
+
+    #[test]
+    fn a_task_is_done_when_a_report_has_its_verb_and_its_thing() {
+        let extractor = &mut TermExtractor::default();
+        let mut is_done = |task: &str, report: &str| {
+            let task = Deed::to_do(task, &WordList::of(task), extractor).unwrap();
+            let report = Deed::done(report, &WordList::of(report), extractor);
+            report.is_some_and(|it| it.key == task.key && task.is_done_by(&it))
+        };
+        for (task, reports) in [
+            (
+                "send the redirect list to Ines on Friday",
+                [
+                    "Sent the redirect list to Ines",
+                    "The redirect list was sent to Ines at noon",
+                    "Mona sent the redirect list to Ines.",
+                ],
+            ),
+            (
+                "Greta sends the announcement",
+                [
+                    "Announcement sent",
+                    "Greta sent the announcement to all 400",
+                    "The announcement has been sent.",
+                ],
+            ),
+            (
+                "To do: pay the harbour fee",
+                [
+                    "Harbour fee paid",
+                    "Paid the harbour fee, 240 EUR",
+                    "Hafen: paid the harbour fee",
+                ],
+            ),
+        ] {
+            for report in reports {
+                assert!(is_done(task, report), "{task} / {report}");
+            }
+        }
+        for (task, report) in [
+            ("send the redirect list to Ines", "Sent the redirect list to Bertil"),
+            ("send the redirect list to Ines", "Wrote the redirect list for Ines"),
+            ("send the redirect list", "Redirect list not sent"),
+            ("send the redirect list", "Sent the redirect list draft"),
+            ("send the redirect list", "The redirect list should be sent"),
+            ("fix the export", "Fixed the import"),
+            ("order the tide table", "Ordered two lamps"),
+        ] {
+            assert!(!is_done(task, report), "{task} / {report}");
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@
 //!
 //! `The launch moved from 1 to 8 December` ends what plans a launch for another day: all words before `moved`, or
 //! after it if nothing is before, must be in the older line, which must name a day that was to come.
+//!
+//! `The admin page moved from port 8090 to 8095` ends every line that has 8090 for the admin page, plan or not.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -44,7 +46,7 @@ const SPACELESS_NEGATIONS: [char; 4] = ['不', '没', '沒', '未'];
 /// How many content words a line must share with one that does not say what exactly is gone.
 const SHARED_MIN: usize = 2;
 
-/// The most content words of what was moved to another day: a sentence about more is no name.
+/// The most content words of what was moved or changed: a sentence about more is no name.
 const MOVED_STEMS_MAX: usize = 4;
 
 /// A day without a year that is further back is one of the next year.
@@ -94,6 +96,15 @@ pub(crate) struct Replacement {
     removals: BTreeSet<String>,
     content: BTreeSet<String>,
     moved: Option<MovedPlan>,
+    changed: Option<ChangedValue>,
+}
+
+/// A value that was exchanged for another one. A value is a word with a digit.
+struct ChangedValue {
+    /// The stems of the words that name what has the value.
+    subject: BTreeSet<String>,
+    old: BTreeSet<String>,
+    new: BTreeSet<String>,
 }
 
 /// Something that was moved to another day.
@@ -110,11 +121,13 @@ pub(crate) struct OlderLine<'l> {
     date: NaiveDate,
     /// Whether it is known to be a decision or a plan, whatever its words.
     pub(crate) is_plan: bool,
+    /// Whether it is known to be a lesson: what was learned about a former value stays learned.
+    pub(crate) is_lesson: bool,
 }
 
 impl<'l> OlderLine<'l> {
     pub(crate) fn of(text: &'l str, date: NaiveDate) -> Self {
-        Self { text, date, is_plan: opens_plan(text) }
+        Self { text, date, is_plan: opens_plan(text), is_lesson: false }
     }
 }
 
@@ -127,6 +140,7 @@ pub(crate) fn may_replace(line: &str, words: &WordList) -> bool {
             &SEARCH.removal_words,
             &SEARCH.correction_words,
             &SEARCH.move_words,
+            &SEARCH.value_change_words,
         ];
         lists.into_iter().flat_map(|it| it.iter()).map(|it| hash_bytes(it.as_bytes())).collect()
     });
@@ -176,23 +190,37 @@ impl Replacement {
             }
         }
         is_whole_line |= is_correction;
-        if !is_whole_line && gone.is_empty() && removed.is_empty() && moved.is_none() {
+        // `Moved from 1 to 8 December` exchanges days.
+        let changed = if moved.is_none() { ChangedValue::of(&all) } else { None };
+        let says_nothing = gone.is_empty() && removed.is_empty();
+        if !is_whole_line && says_nothing && moved.is_none() && changed.is_none() {
             return None;
         }
         let content = content_stems(all.iter().map(|it| &it.folded[..]));
         let gone = gone.iter().map(|it| english_stem(it).into_owned()).collect();
-        Some(Self { gone, removed, is_whole_line, is_correction, removals, content, moved })
+        Some(Self {
+            gone,
+            removed,
+            is_whole_line,
+            is_correction,
+            removals,
+            content,
+            moved,
+            changed,
+        })
     }
 
     /// Returns the stems of which a line that this ends has at least one.
     pub(crate) fn stems(&self) -> impl Iterator<Item = &str> {
         let whole = self.is_whole_line.then_some(&self.content);
         let moved = self.moved.iter().flat_map(|it| &it.subject);
+        let changed = self.changed.iter().flat_map(|it| &it.subject);
         self.gone
             .iter()
             .chain(self.removed.iter().flatten())
             .chain(whole.into_iter().flatten())
             .chain(moved)
+            .chain(changed)
             .map(|it| &it[..])
     }
 
@@ -205,7 +233,9 @@ impl Replacement {
     ) -> bool {
         let all = line_words(older.text);
         let folded = || all.iter().map(|it| &it.folded[..]);
-        if self.moved.as_ref().is_some_and(|it| it.ends(older, &all)) {
+        if self.moved.as_ref().is_some_and(|it| it.ends(older, &all))
+            || self.changed.as_ref().is_some_and(|it| !older.is_lesson && it.ends(&all))
+        {
             return true;
         }
         if !self.is_correction
@@ -297,6 +327,62 @@ impl MovedPlan {
             _ => self.subject.is_subset(&all.iter().map(stem).collect()),
         }
     }
+}
+
+impl ChangedValue {
+    /// Reads `the limit was raised from 3 to 5`.
+    fn of(all: &[LineWord]) -> Option<Self> {
+        let is = |at: usize, list: &[&str]| list.contains(&&all[at].folded[..]);
+        let changes = |it: &usize| {
+            [&SEARCH.switch_words, &SEARCH.move_words, &SEARCH.value_change_words]
+                .iter()
+                .any(|list| is(*it, list))
+        };
+        let at = (0..all.len()).find(changes)?;
+        let is_left_open = |it: usize| is(it, &WISDOM.unreal_words);
+        if is_denied(all, at) || (0..all.len()).any(is_left_open) {
+            return None;
+        }
+        let from = (at + 1..all.len()).find(|it| is(*it, &["from", "von", "de", "da", "van"]))?;
+        let to = (from + 1..all.len()).find(|it| is(*it, &SEARCH.to_words))?;
+        if to - from > SPAN_WORDS_MAX || (from..to).any(|it| all[it].ends_clause) {
+            return None;
+        }
+        let values = |words: &[LineWord]| -> BTreeSet<String> {
+            words.iter().filter(|it| has_digit(it)).map(|it| it.folded.clone()).collect()
+        };
+        let end =
+            (to + 1..all.len()).find(|it| all[*it].ends_clause).map_or(all.len(), |it| it + 1);
+        let (old, new) = (values(&all[from + 1..to]), values(&all[to + 1..end]));
+        let clause = (0..at).rev().find(|it| all[*it].ends_clause).map_or(0, |it| it + 1);
+        let named = |words: &[LineWord]| -> BTreeSet<String> {
+            stems_of(words)
+                .into_iter()
+                .filter(|it| !it.starts_with(|c: char| c.is_ascii_digit()))
+                .collect()
+        };
+        let before = named(&all[clause..at]);
+        let subject = if before.is_empty() { named(&all[at + 1..from]) } else { before };
+        let is_named = (1..=MOVED_STEMS_MAX).contains(&subject.len());
+        (is_named && !old.is_empty() && !new.is_empty() && old.is_disjoint(&new)).then_some(Self {
+            subject,
+            old,
+            new,
+        })
+    }
+
+    /// Returns whether an older line has the former value for the same thing.
+    fn ends(&self, all: &[LineWord]) -> bool {
+        let has = |value: &String| all.iter().any(|it| it.folded == *value);
+        let stem = |it: &LineWord| english_stem(&it.folded).into_owned();
+        self.old.iter().all(has)
+            && !self.new.iter().any(has)
+            && self.subject.is_subset(&all.iter().map(stem).collect())
+    }
+}
+
+fn has_digit(word: &LineWord) -> bool {
+    word.folded.contains(|c: char| c.is_ascii_digit())
 }
 
 /// Returns the day that a date means in a line of `date`: without a year it is the next one, or one of the last months.
@@ -452,6 +538,35 @@ mod tests {
         check("Brevo had an outage of two hours", "Switched from Brevo to Postmark", false);
         check("决定使用 Brevo 发送通讯", "通讯改用 Postmark，放弃 Brevo", true);
         check("决定使用 Brevo 发送通讯", "决定不放弃 Brevo", false);
+    }
+
+    #[test]
+    fn a_value_ends_when_it_is_exchanged_for_another() {
+        let port = "The shop admin runs on port 8090, login with the shared account";
+        for newer in [
+            "Shop admin moved from port 8090 to port 8095",
+            "Moved the shop admin from port 8090 to 8095 (clash with Grafana)",
+            "Admin changed from 8090 to 8095",
+        ] {
+            check(port, newer, true);
+        }
+        for newer in [
+            "Shop admin may move from port 8090 to port 8095",
+            "Shop admin was not moved from port 8090 to port 8095",
+            "Grafana moved from port 8090 to port 8095",
+            "Shop admin moved from port 8091 to port 8095",
+            "Shop admin moved from the old host to port 8095",
+        ] {
+            check(port, newer, false);
+        }
+        check("Retry limit: 3", "Raised the retry limit from 3 to 5", true);
+        check(
+            "Free shipping from 49 EUR",
+            "Free shipping threshold lowered from 49 to 39 EUR",
+            false,
+        );
+        check("Free shipping from 49 EUR", "Free shipping lowered from 49 to 39 EUR", true);
+        check("Raised the retry limit from 3 to 5", "Retry limit lowered from 5 to 4", true);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::{
     engine::extractive::{
         as_f64,
         statements::{
+            named_thing::Deed,
             replacement::{OlderLine, name_stems},
             terms::StatementTerms,
         },
@@ -41,10 +42,12 @@ const NAME_DAYS_DIVISOR: usize = 20;
 const PLANS_READ_MAX: usize = 50;
 
 /// Marks the statements of which a later one says that what they plan was given up, exchanged, moved to another day,
-/// or made. Those of a word in many statements are not all read.
+/// made, or
+/// done. Those of a word in many statements are not all read.
 pub(super) fn mark_ended(statements: &mut [DigestStatement]) {
     let mut ended = given_up(statements);
     ended.extend(made(statements));
+    ended.extend(done(statements));
     for at in ended {
         statements[at].is_ended = true;
     }
@@ -60,6 +63,24 @@ fn made(statements: &[DigestStatement]) -> Vec<usize> {
         it.plan.to_make.as_ref().and_then(|it| last.get(it)).is_some_and(|made| *made > at)
     };
     statements.iter().enumerate().filter(is_made).map(|it| it.0).collect()
+}
+
+/// Returns the open items of which a later statement reports that just that was done.
+fn done(statements: &[DigestStatement]) -> Vec<usize> {
+    let mut reports: BTreeMap<&(usize, StatementTerms), Vec<(usize, &Deed)>> = BTreeMap::new();
+    for (at, statement) in statements.iter().enumerate() {
+        if let Some(report) = &statement.plan.done {
+            reports.entry(&report.key).or_default().push((at, report));
+        }
+    }
+    let is_done = |&(at, it): &(usize, &DigestStatement)| {
+        let task = it.plan.to_do.as_ref();
+        let same = task.and_then(|it| Some((it, reports.get(&it.key)?)));
+        same.is_some_and(|(task, reports)| {
+            reports.iter().any(|(done, report)| *done > at && task.is_done_by(report))
+        })
+    };
+    statements.iter().enumerate().filter(is_done).map(|it| it.0).collect()
 }
 
 /// Returns the statements whose plan a later one gives up, exchanges, or moves.
@@ -105,6 +126,7 @@ fn given_up(statements: &[DigestStatement]) -> BTreeSet<usize> {
             }
             let mut line = OlderLine::of(&older.text, older.day);
             line.is_plan |= older.kind == StatementKind::Decision;
+            line.is_lesson = older.kind == StatementKind::Lesson;
             let names = &name_stems(&older.text) | &name_stems(&newer.text);
             if replacement.ends(&line, |it| names.contains(it) && is_rare(it)) {
                 given_up.insert(older_at);

@@ -23,7 +23,7 @@ use crate::{
         sections::{self, StatementClass},
         statements::{
             blocks::KEEP_MARK,
-            named_thing::{made_thing, thing_to_make},
+            named_thing::{Deed, made_thing, thing_to_make},
             replacement::{Replacement, may_replace},
             terms::{StatementTerms, TermExtractor},
             word_list::WordList,
@@ -183,6 +183,10 @@ pub(super) struct PlanChange {
     pub(super) made: Option<StatementTerms>,
     /// What an open item is to make.
     pub(super) to_make: Option<StatementTerms>,
+    /// What was done with a thing.
+    pub(super) done: Option<Deed>,
+    /// What an open item is to do with one.
+    pub(super) to_do: Option<Deed>,
 }
 
 impl PlanChange {
@@ -200,6 +204,8 @@ impl PlanChange {
             replacement: replacement.map(Box::new),
             made: made_thing(text, words, extractor),
             to_make: is_open.then(|| thing_to_make(text, words, extractor)).flatten(),
+            done: Deed::done(text, words, extractor),
+            to_do: is_open.then(|| Deed::to_do(text, words, extractor)).flatten(),
         }
     }
 }
@@ -449,7 +455,8 @@ impl StatementCollector {
         let changed =
             ChangedThings::find(role.kind, own, &words, &self.entities, &mut self.extractor);
         // `Atlas is back up` is no bullet, but ends others.
-        if is_short && changed.change.is_none() && plan.made.is_none() {
+        let is_report = plan.made.is_some() || plan.done.is_some();
+        if is_short && changed.change.is_none() && !is_report {
             return;
         }
         if is_short {
