@@ -706,7 +706,7 @@ mod tests {
                 vec!["Decisions: ten chars1, ten chars2", open, "Context: ten chars9 #keep"],
             ),
             (whole - 27, vec!["Decisions: ten chars1", open, "Context: ten chars9 #keep"]),
-            (70, vec!["Blockers & Open Items: ten chars4", "Context: ten chars9 #keep"]),
+            (72, vec!["Blockers & Open Items: ten chars4", "Context: ten chars9 #keep"]),
             (0, vec!["Context: ten chars9 #keep"]),
         ] {
             assert_eq!(trimmed(&week, limit), expected, "{limit}");

@@ -157,6 +157,8 @@ pub enum DigestOutcome {
     KeptOutByPerson,
     /// The checks refuse it.
     HeldByChecks,
+    /// It is of little use at the start of a session.
+    LittleUse,
 }
 
 /// How the bullets of `WISDOM.md` were chosen.
@@ -200,6 +202,7 @@ impl DigestOutcome {
             Self::Replaced => "replaced by a newer one",
             Self::KeptOutByPerson => "kept out by a person",
             Self::HeldByChecks => "held by the checks",
+            Self::LittleUse => "of little use",
         }
     }
 }
@@ -220,6 +223,12 @@ pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
     });
     let (chosen, mut left_out): (Vec<_>, Vec<_>) =
         explained.partition(|it| it.why == DigestOutcome::Chosen);
+    // Those without a gain are the last; the most useful ones of them first.
+    left_out.sort_by(|a, b| {
+        let key = |it: &ExplainedStatement| it.why == DigestOutcome::LittleUse;
+        let by_worth = if key(a) && key(b) { b.worth.total_cmp(&a.worth) } else { Ordering::Equal };
+        key(a).cmp(&key(b)).then(by_worth)
+    });
     left_out.retain(|it| {
         let count = shown.entry(it.why).or_default();
         *count += 1;
@@ -362,6 +371,9 @@ impl<'a> DigestChoice<'a> {
         while let Some(QueuedStatement(_, at)) = queue.pop() {
             let gain = self.gain(at);
             if gain <= 0.0 {
+                if !self.is_useful(at) {
+                    self.considered.push((at, gain, DigestOutcome::LittleUse));
+                }
                 continue;
             }
             if queue.peek().is_some_and(|it| gain < it.0) {
@@ -380,16 +392,26 @@ impl<'a> DigestChoice<'a> {
         }
     }
 
-    fn gain(&self, at: usize) -> f64 {
-        let statement = &self.statements[at];
-        let held = match self.held[at] {
-            true if statement.section().is_state() => HELD,
+    /// Returns how much more a statement counts because it is in the file already.
+    fn held_factor(&self, at: usize) -> f64 {
+        match self.held[at] {
+            true if self.statements[at].section().is_state() => HELD,
             true => HELD_GUIDANCE,
             false => 1.0,
-        };
-        if statement.worth * held < WORTH_MIN {
+        }
+    }
+
+    /// Returns whether a statement is of use at the start of a session.
+    fn is_useful(&self, at: usize) -> bool {
+        self.statements[at].worth * self.held_factor(at) >= WORTH_MIN
+    }
+
+    fn gain(&self, at: usize) -> f64 {
+        let statement = &self.statements[at];
+        if !self.is_useful(at) {
             return 0.0;
         }
+        let held = self.held_factor(at);
         let weight = |term: &u64| {
             let times = self.covered.get(term).copied().unwrap_or(0);
             self.weights.get(term).copied().unwrap_or(0.0) * REPEATED_TERM.powi(times)
