@@ -35,7 +35,7 @@ fi
 /// Print a completion script for a shell
 ///
 /// The script also completes periods, files, memories and runs of the memory folder. It calls `memoird` for
-/// that, so load it anew after an upgrade: `source <(memoird completions bash)`.
+/// that, so load it again after an upgrade: `source <(memoird completions bash)`.
 #[derive(Debug, clap::Args)]
 pub(super) struct CompletionsArgs {
     /// The shell to print the script for

@@ -18,10 +18,13 @@ use crate::{
     memory::{
         address::Stem,
         correction::{CorrectionText, CorrectionTextError},
-        item::Tier,
+        item::{Item, Tier},
     },
     recall::trace::split_target,
-    store::{db::lineage::Lineage, fs::layout::FileKind},
+    store::{
+        db::lineage::{Lineage, query::ItemLocation, record::DocumentKind},
+        fs::layout::FileKind,
+    },
 };
 
 /// Correct an item and everything derived from it
@@ -56,6 +59,7 @@ struct CorrectReport<'a> {
     dry_run: bool,
     changed: bool,
     above: Vec<DependentFile>,
+    same_source: Vec<SameSourceItem<'a>>,
     jobs: &'a [JobReport],
 }
 
@@ -63,6 +67,14 @@ struct CorrectReport<'a> {
 struct DependentFile {
     tier: &'static str,
     period: String,
+}
+
+/// An item that comes from the same log lines.
+#[derive(Serialize)]
+struct SameSourceItem<'a> {
+    path: &'a str,
+    line: u32,
+    kind: &'static str,
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &CorrectArgs, ui: &Ui) -> CommandResult {
@@ -74,7 +86,8 @@ pub(super) fn run(global: &GlobalArgs, args: &CorrectArgs, ui: &Ui) -> CommandRe
     let options = CorrectOptions { update_dependents: !args.no_fold, dry_run: args.dry_run };
     let (draft, outcome) = correct_item(&call, &root, &args.target, &text, options)?;
     let failed = outcome.as_ref().is_some_and(|it| it.report.failed > 0);
-    show(&root, &draft, args, outcome.as_ref(), ui);
+    let same_source = items_of_same_source(&root, &draft)?;
+    show(&root, &draft, args, outcome.as_ref(), &same_source, ui);
     Ok(exit_code_if_failed(failed))
 }
 
@@ -123,6 +136,45 @@ pub(super) fn correct_item(
     Ok((draft, Some(outcome)))
 }
 
+/// Returns the statements of memories and the lines of `WISDOM.md` that come from the log lines of a corrected item
+/// and still say what it said: they are written from the logs, so that the correction does not reach them.
+fn items_of_same_source(
+    root: &MemoryRoot,
+    draft: &CorrectionDraft,
+) -> CommandResult<Vec<ItemLocation>> {
+    let database = root.vault.layout().database();
+    let (Some(lineage), Some(citation)) =
+        (Lineage::open_existing(&database)?, &draft.corrected.citation)
+    else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for (stem, lines) in citation.files() {
+        for &range in lines.ranges() {
+            let citing = lineage.items_citing_range(stem, range)?;
+            found.extend(citing.into_iter().map(|it| it.item));
+        }
+    }
+    found.sort();
+    found.dedup();
+    let words = |line: &str| {
+        let bare = line.trim_start_matches(['-', ' ']);
+        Item::parse(bare).text.trim_end_matches('.').to_owned()
+    };
+    let (before, after) = (words(&draft.corrected.before), words(&draft.corrected.after));
+    let mut same = Vec::new();
+    for item in found {
+        let is_other = item.path != draft.path
+            && matches!(item.kind, DocumentKind::Memory | DocumentKind::Wisdom);
+        let text = if is_other { root.vault.read_text(&item.path)? } else { None };
+        let line = text.as_deref().and_then(|it| it.lines().nth(item.line as usize - 1));
+        if line.is_some_and(|it| it.contains(&before) && !it.contains(&after)) {
+            same.push(item);
+        }
+    }
+    Ok(same)
+}
+
 fn invalid_correction(error: CorrectionTextError, target: &str) -> CommandError {
     let hint = match error {
         CorrectionTextError::Empty => {
@@ -155,6 +207,7 @@ fn show(
     draft: &CorrectionDraft,
     args: &CorrectArgs,
     outcome: Option<&RunOutcome>,
+    same_source: &[ItemLocation],
     ui: &Ui,
 ) {
     let jobs = outcome.map_or(&[][..], |it| &it.report.jobs);
@@ -179,6 +232,10 @@ fn show(
                     period: period.to_string(),
                 })
                 .collect(),
+            same_source: same_source
+                .iter()
+                .map(|it| SameSourceItem { path: &it.path, line: it.line, kind: it.kind.name() })
+                .collect(),
             jobs,
         });
         return;
@@ -197,7 +254,7 @@ fn show(
         .dependents
         .iter()
         .map(|(tier, period)| match tier {
-            Tier::Wisdom => "WISDOM.md".to_owned(),
+            Tier::Wisdom => "the entries of WISDOM.md that come from months".to_owned(),
             tier => format!("{tier} {period}"),
         })
         .collect();
@@ -224,6 +281,22 @@ fn show(
     } else if !plan.due_after.is_empty() || (report.jobs.is_empty() && !draft.dependents.is_empty())
     {
         ui.note(format!("{above} will be updated when due; see `memoird status`"));
+    }
+    show_same_source(same_source, ui);
+}
+
+/// Says which other items have the same source, and how to correct them.
+fn show_same_source(items: &[ItemLocation], ui: &Ui) {
+    const SHOWN_MAX: usize = 5;
+    if items.is_empty() {
+        return;
+    }
+    ui.note("these say the same, from the same log lines, and were not corrected:");
+    for item in items.iter().take(SHOWN_MAX) {
+        ui.note(format!("  memoird correct {}:{} \"TEXT\"", item.path, item.line));
+    }
+    if let Some(more) = items.len().checked_sub(SHOWN_MAX).filter(|it| *it > 0) {
+        ui.note(format!("  and {more} more; --json lists them"));
     }
 }
 

@@ -306,7 +306,9 @@ fn command_error(error: UndoError, zone: Tz) -> CommandError {
             CommandError::new(CommandErrorKind::Busy, error).hint("run the command again")
         }
         error @ UndoError::NoFileRestorable { .. } => CommandError::data(error),
-        error @ (UndoError::IsForget { .. } | UndoError::NoFilesWritten { .. }) => usage(error)
+        error @ (UndoError::IsForget { .. }
+        | UndoError::BeforeForget { .. }
+        | UndoError::NoFilesWritten { .. }) => usage(error)
             .hint("`memoird history` lists the runs; `memoird undo RUN` undoes another one"),
         error @ UndoError::IsRepair { .. } => {
             usage(error).hint("the replaced files are kept in .memoird/quarantine")

@@ -45,12 +45,21 @@ impl ParsePeriodError {
 fn describe_unknown(name: &str) -> String {
     match grain_of_form(name) {
         Some(Grain::Day) => format!("there is no day {name}"),
-        Some(Grain::Week) => format!("there is no week {name}"),
+        Some(Grain::Week) => match last_week(name) {
+            Some(last) => format!("there is no week {name}: the last one of its year is {last}"),
+            None => format!("there is no week {name}"),
+        },
         Some(Grain::Month) => format!("there is no month {name}"),
         None => format!(
             "`{name}` is not a period (expected a name like 2026-11-21, 2026-W47, or 2026-11)"
         ),
     }
+}
+
+/// Returns the last week of the year that the name of a week begins with. The 28th of December is always in it.
+fn last_week(name: &str) -> Option<Period> {
+    let day = NaiveDate::from_ymd_opt(name.get(..4)?.parse().ok()?, 12, 28)?;
+    Some(Period::containing(Grain::Week, day))
 }
 
 /// Returns the width of the period that a string of this form would name.

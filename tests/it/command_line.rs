@@ -55,8 +55,14 @@ fn mistakes_are_named_in_their_own_words() {
     for (args, expected) in [
         (&["undo", "abc"][..], "not the number of a run; `memoird history` lists the runs"),
         (&["show", "2026-02-30"], "error: there is no day 2026-02-30\n"),
-        (&["show", "2026-W99"], "error: there is no week 2026-W99\n"),
-        (&["coverage", "2026-W99"], "there is no week 2026-W99\n"),
+        (
+            &["show", "2026-W99"],
+            "error: there is no week 2026-W99: the last one of its year is 2026-W53\n",
+        ),
+        (
+            &["coverage", "2026-W99"],
+            "there is no week 2026-W99: the last one of its year is 2026-W53\n",
+        ),
         (&["coverage", "2026-W12"], "error: there are no logs of 2026-W12\n"),
         (
             &["show", "2026-02"],

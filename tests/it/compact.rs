@@ -148,19 +148,15 @@ fn invalid_arguments_are_refused() {
     let before = root.files();
     insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W54"]), @r"
     $ memoird compact --period 2026-W54
-    ! error: invalid value '2026-W54' for '--period <PERIOD>': there is no week 2026-W54
+    ! error: invalid value '2026-W54' for '--period <PERIOD>': there is no week 2026-W54: the last one of its year is 2026-W53
     ! 
     ! For more information, try '--help'.
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["compact", "--force"]), @r"
     $ memoird compact --force
-    ! error: the following required arguments were not provided:
-    !   --period <PERIOD>
-    ! 
-    ! Usage: memoird compact --period <PERIOD> --force [TIER]
-    ! 
-    ! For more information, try '--help'.
+    ! error: `--force` needs to know which period
+    !   try: memoird compact --period 2026-W16 --force
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["compact", "hourly"]), @r"
@@ -192,6 +188,14 @@ fn invalid_arguments_are_refused() {
     !   try: memoird init --take-over DIR
     [exit 75]
     ");
+}
+
+#[test]
+fn wisdom_is_forced_without_a_period() {
+    let root = Root::small();
+    root.run_with_digest(&["compact"]).ok();
+    let forced = root.run_with_digest(&["compact", "wisdom", "--force", "--json"]).ok();
+    assert_eq!(forced.json_as("compact")["jobs"][0]["tier"], "wisdom", "{forced}");
 }
 
 #[test]

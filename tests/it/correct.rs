@@ -150,6 +150,31 @@ fn a_corrected_wisdom_entry_belongs_to_the_person() {
 }
 
 #[test]
+fn what_a_correction_of_a_week_does_not_reach_is_named() {
+    let root = Root::empty("typed");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    root.write("memory/2026-03-10.md", "- Never push to main on a Friday, nobody is there\n");
+    root.run_with_digest(&["compact"]).ok();
+    let location = location_of(&root, WEEK, "on a Friday");
+    let corrected = |words: &str| root.run_with_digest(&["correct", &location, words]).ok();
+    let shown = corrected("Never push to main on a Saturday, nobody is there");
+    let wisdom = location_of(&root, "WISDOM.md", "on a Friday");
+    let next = format!("memoird correct {wisdom} \"TEXT\"");
+    assert!(shown.stderr.contains(&next), "{next}\n{shown}");
+    let json = root.run_with_digest(&[
+        "correct",
+        &location,
+        "Never push on a Friday, nobody is there",
+        "--json",
+    ]);
+    assert_eq!(
+        json.ok().json_as("correct")["same_source"],
+        serde_json::json!([]),
+        "it has other words"
+    );
+}
+
+#[test]
 fn correcting_a_typed_memory_corrects_its_wisdom_entry() {
     let root = Root::empty("typed");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");

@@ -521,3 +521,15 @@ fn undo_does_not_restore_a_damaged_file() {
     assert!(!root.files().contains_key(WEEK));
     assert_healthy_and_up_to_date(&root);
 }
+
+#[test]
+fn a_run_before_a_forget_names_what_stands_in_its_way() {
+    let root = Root::small();
+    root.run(&["compact", "-q"]).ok();
+    root.run(&["forget", "Backfill of 2019", "--yes"]).ok();
+    let refused = root.run(&["undo", "1", "--yes"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("run 1 cannot be undone: run 2 after it"), "{refused}");
+    let refused = root.run(&["undo", "2", "--yes"]);
+    assert!(refused.stderr.contains("run 2 removed what a person wanted forgotten"), "{refused}");
+}

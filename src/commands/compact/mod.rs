@@ -6,6 +6,7 @@ mod preview;
 mod report;
 
 use std::{
+    collections::HashMap,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -35,6 +36,7 @@ use crate::{
     daemon::error::RootError,
     engine::Engine,
     memory::{
+        address::Stem,
         item::Tier,
         period::{Grain, Period},
     },
@@ -68,8 +70,9 @@ pub(super) struct CompactArgs {
     explain: Option<explain::ExplainTarget>,
     /// Run even if the period is not due, is stuck or was undone, or its file was not written by memoird
     /// (the old text stays in the history). A week includes the undone typed memories of its days;
-    /// `compact extract` does only the days; force a month and its wisdom separately
-    #[arg(long, requires = "period")]
+    /// `compact extract` does only the days; force a month and its wisdom separately. Needs --period, except
+    /// for `compact wisdom`, which chooses the bullets of WISDOM.md again
+    #[arg(long)]
     force: bool,
     /// Redo summaries, wisdom and typed memories that another engine wrote; if that takes model calls,
     /// show the cost first and ask
@@ -108,7 +111,11 @@ impl TierArg {
 pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root_to_write(global, ui)?;
     args.require_matching_period()?;
-    let selection = args.selection(call.now.with_timezone(&root.settings.zone.name.0).date_naive());
+    let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
+    let mut selection = args.selection(today);
+    if args.force && args.period.is_none() {
+        selection.period = Some(args.default_period(&root, today)?);
+    }
     if let Some(target) = args.explain {
         return explain::show_explanation(&call, &root, target, ui);
     }
@@ -301,6 +308,26 @@ impl CompactArgs {
             ),
             _ => error.hint(of_period),
         })
+    }
+
+    /// Returns the period that `--force` means without one: for `wisdom` the day of the newest log.
+    fn default_period(&self, root: &MemoryRoot, today: NaiveDate) -> CommandResult<Period> {
+        let inventory = root.vault.scan(&HashMap::new())?.inventory;
+        let newest = inventory.logs.keys().map(Stem::date).filter(|it| *it <= today).max();
+        let Some(newest) = newest else {
+            return Err(CommandError::usage("there are no logs to compact").hint("memoird status"));
+        };
+        if matches!(self.tier, Some(TierArg::Wisdom)) {
+            return Ok(Period::containing(Grain::Day, newest));
+        }
+        let tier = self.tier.map(|it| format!("{} ", it.tier().name())).unwrap_or_default();
+        let period = match self.tier {
+            Some(TierArg::Monthly) => Period::containing(Grain::Month, newest),
+            Some(TierArg::Extract) => Period::containing(Grain::Day, newest),
+            _ => Period::containing(Grain::Week, newest),
+        };
+        Err(CommandError::usage("`--force` needs to know which period")
+            .hint(format!("memoird compact {tier}--period {period} --force")))
     }
 
     fn selection(&self, today: NaiveDate) -> Selection {

@@ -28,6 +28,7 @@ use crate::{
     clock,
     config::{Config, api_key, environment::Environment},
     model::command::NESTED_VARIABLE,
+    privacy::quarantine,
     session::{
         queue::{self, QueuedSession},
         transcript_file,
@@ -95,6 +96,8 @@ fn handle_event(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> CommandResult<
     let cwd = cwd.map_or_else(|| around.cwd.clone(), |it| around.absolute(&it, &around.cwd));
     match event {
         "session-start" => {
+            // The agent waits for the answer, which does not wait for this thread where there is none to give.
+            drop(std::thread::spawn(quarantine::prepare));
             await_queued_sessions(global, &around, &cwd);
             context::answer_hook(global, &around, &cwd, HookAnswer::of_agent(&args.agent), ui)
         }

@@ -48,6 +48,11 @@ pub(crate) enum UndoError {
     IsRepair { run: RunId },
     #[error("run {run} removed what a person wanted forgotten, and that cannot be undone")]
     IsForget { run: RunId },
+    #[error(
+        "run {run} cannot be undone: run {by} after it changed the same files and removed what a person \
+         wanted forgotten, and that stays removed"
+    )]
+    BeforeForget { run: RunId, by: RunId },
     #[error("later runs depend on run {run}")]
     HasDependents {
         run: RunId,

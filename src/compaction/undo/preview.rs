@@ -279,8 +279,10 @@ fn runs_to_undo(
     let ties = history.with_dependents(run);
     let is_forget =
         |run: &&RunId| history.runs.get(run).is_some_and(|it| it.trigger == FORGET_TRIGGER);
-    if let Some(&run) = ties.keys().find(is_forget) {
-        return Err(UndoError::IsForget { run });
+    match ties.keys().find(is_forget) {
+        Some(&by) if by != run => return Err(UndoError::BeforeForget { run, by }),
+        Some(_) => return Err(UndoError::IsForget { run }),
+        None => {}
     }
     if ties.len() > 1 && !with_later {
         let later = ties.into_iter().filter(|(later, _)| *later != run);

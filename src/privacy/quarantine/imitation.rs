@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use regex::RegexSet;
+use regex::{Regex, RegexSet};
 
 use super::{Concern, ConcernSet, with_ascii_boundaries};
 use crate::{memory::log::TextOrigin, privacy::reclaimable::Reclaimable};
@@ -16,8 +16,7 @@ pub fn concerns(text: &str, origin: TextOrigin) -> ConcernSet {
     if !text.contains(['<', '[', ':', '-', '=', '＜']) {
         return found;
     }
-    let imitates =
-        ANY_ORIGIN.get().is_match(text) || external && EXTERNAL_ONLY.get().is_match(text);
+    let imitates = ANY_ORIGIN.is_match(text) || external && EXTERNAL_ONLY.is_match(text);
     if imitates {
         found.add(Concern::Imitation);
     }
@@ -25,8 +24,8 @@ pub fn concerns(text: &str, origin: TextOrigin) -> ConcernSet {
 }
 
 /// Patterns that have no legitimate use outside code.
-static ANY_ORIGIN: LazyLock<Reclaimable<RegexSet>> = LazyLock::new(|| {
-    reclaimable_set(&[
+static ANY_ORIGIN: LazyLock<PatternSet> = LazyLock::new(|| {
+    PatternSet::new(&[
         // Fences around memory and prompts.
         r"(?i)(?:^|[^\w])[<＜]\s*/?\s*(?:memory|memories|memoird[-_ a-z]*|memory[-_]context|(?:task|subagent)[-_]notification|command[-_](?:name|message|args)|local[-_]command[-_][a-z]+|environment[-_]context|user[-_](?:instructions|prompt[-_]submit[-_]hook)|system|system[-_ ](?:prompt|reminder|message)|untrusted[-_a-z]*|(?:daily[-_])?logs?(?:[-_]lines?)?|im_start|im_end|developer)(?:\s[^>\n]{0,100})?\s*/?[>＞]",
         r"(?i)\[/?(?:inst|sys|system_prompt|available_tools)\]|<</?sys>>|<\|[a-z0-9_▁ -]{2,40}\|>|<(?:start|end)_of_turn>",
@@ -48,8 +47,8 @@ static ANY_ORIGIN: LazyLock<Reclaimable<RegexSet>> = LazyLock::new(|| {
 });
 
 /// Patterns that are suspicious only in external text.
-static EXTERNAL_ONLY: LazyLock<Reclaimable<RegexSet>> = LazyLock::new(|| {
-    reclaimable_set(&[
+static EXTERNAL_ONLY: LazyLock<PatternSet> = LazyLock::new(|| {
+    PatternSet::new(&[
         r"(?i)<\s*/?\s*(?:instructions?|assistant|human|user[-_](?:message|query|input)|tool_(?:result|call|use)s?|function_(?:calls?|results?)|invoke|thinking|context|important|admin)(?:\s[^>\n]{0,100})?>",
         r"(?i)^[\s>*]*(?:system|assistant|human|developer)\**\s*:\s",
         r"\[(?:19|20)\d\d-\d\d-\d\d(?:-[a-z0-9-]+)?:\d+[0-9,;: -]*\]\s*$",
@@ -57,9 +56,44 @@ static EXTERNAL_ONLY: LazyLock<Reclaimable<RegexSet>> = LazyLock::new(|| {
     ])
 });
 
-fn reclaimable_set(patterns: &'static [&'static str]) -> Reclaimable<RegexSet> {
-    Reclaimable::new(|| {
-        let patterns = patterns.iter().map(|it| with_ascii_boundaries(it));
+/// Builds what [`concerns`] needs for the text of agents and people.
+pub(super) fn prepare() {
+    ANY_ORIGIN.loose.get();
+}
+
+/// Patterns of which one must match.
+struct PatternSet {
+    /// The same with unlimited repetitions. Each repetition of a limited one is compiled by itself, which takes
+    /// longer than all the rest, and hardly any text needs it.
+    loose: Reclaimable<RegexSet>,
+    exact: Reclaimable<RegexSet>,
+}
+
+impl PatternSet {
+    fn new(patterns: &'static [&'static str]) -> Self {
+        Self {
+            loose: reclaimable_set(patterns, |it| {
+                LIMITED_REPETITION.replace_all(it, "*").into_owned()
+            }),
+            exact: reclaimable_set(patterns, str::to_owned),
+        }
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        self.loose.get().is_match(text) && self.exact.get().is_match(text)
+    }
+}
+
+/// A repetition with a high limit, such as `{0,400}`.
+static LIMITED_REPETITION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\{[0-9],[0-9]{2,3}\}").expect("a constant pattern"));
+
+fn reclaimable_set(
+    patterns: &'static [&'static str],
+    form: impl Fn(&str) -> String + Send + Sync + 'static,
+) -> Reclaimable<RegexSet> {
+    Reclaimable::new(move || {
+        let patterns = patterns.iter().map(|it| with_ascii_boundaries(&form(it)));
         RegexSet::new(patterns).expect("constant patterns")
     })
 }

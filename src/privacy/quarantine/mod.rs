@@ -200,6 +200,13 @@ impl ConcernSet {
     }
 }
 
+/// Builds the rules. They are built on first use otherwise, which takes a tenth of a second; a command that
+/// somebody waits for can do so beside its other work.
+pub(crate) fn prepare() {
+    rules::prepare();
+    imitation::prepare();
+}
+
 /// Returns the concerns about a line, in order; none for most.
 pub fn concerns(line: &str, origin: TextOrigin) -> Vec<Concern> {
     text_concerns(line, origin).iter().collect()

@@ -30,6 +30,11 @@ pub fn spans(text: &NormalizedText, origin: TextOrigin) -> Vec<(Concern, Range<u
     found
 }
 
+/// Builds what [`concerns`] needs, except for the shapes.
+pub(super) fn prepare() {
+    RULES.word_matcher.get();
+}
+
 static RULES: LazyLock<QuarantineRules> = LazyLock::new(|| {
     QuarantineRules::parse(include_str!("../../../config/quarantine.yaml"))
         .expect("the rules are tested")

@@ -62,6 +62,12 @@ use crate::{
 /// A statement is a bullet if it is worth as much: of those with less two in three are of no use.
 const WORTH_MIN: f64 = 0.8;
 
+/// While the file is shorter than this share of its room, in percent, this worth is enough: of a few logs a reader
+/// wants most.
+const SPARSE_ROOM: usize = 50;
+
+const SPARSE_WORTH_MIN: f64 = 0.55;
+
 /// How much the worth of a statement counts beside its terms.
 const WORTH_POWER: f64 = 1.5;
 
@@ -276,6 +282,8 @@ struct DigestChoice<'a> {
     held: Vec<bool>,
     weights: HashedMap<f64>,
     newer: &'a NewerStatements,
+    /// The least worth of a bullet, and the room for bullets in characters.
+    limits: (f64, usize),
     /// How many bullets have a term.
     covered: HashedMap<i32>,
     entries: Vec<StatementTerms>,
@@ -352,6 +360,7 @@ impl<'a> DigestChoice<'a> {
             held,
             weights,
             newer,
+            limits: (WORTH_MIN, input.room),
             covered,
             entries,
             chosen,
@@ -362,18 +371,29 @@ impl<'a> DigestChoice<'a> {
         }
     }
 
+    fn run(&mut self) {
+        self.choose_all();
+        self.limits = (SPARSE_WORTH_MIN, self.input.room * SPARSE_ROOM / 100);
+        self.choose_all();
+        let mut is_considered = vec![false; self.statements.len()];
+        self.considered.iter().for_each(|it| is_considered[it.0] = true);
+        let others = (0..self.statements.len()).filter(|it| !is_considered[*it]);
+        let of_little_use = others.filter(|it| self.statements[*it].worth < WORTH_MIN);
+        let all: Vec<_> = of_little_use.map(|it| (it, 0.0, DigestOutcome::LittleUse)).collect();
+        self.considered.extend(all);
+    }
+
     /// Takes the statement with the highest gain until the room is full. A gain only falls, so that one that is
     /// still the highest after it was computed again is the highest of all.
-    fn run(&mut self) {
-        let all = 0..self.statements.len();
+    fn choose_all(&mut self) {
+        let is_open =
+            |it: &usize| self.limits.0 == WORTH_MIN || self.statements[*it].worth < WORTH_MIN;
+        let open = (0..self.statements.len()).filter(is_open);
         let mut queue: BinaryHeap<QueuedStatement> =
-            all.map(|it| QueuedStatement(self.gain(it), it)).collect();
+            open.map(|it| QueuedStatement(self.gain(it), it)).collect();
         while let Some(QueuedStatement(_, at)) = queue.pop() {
             let gain = self.gain(at);
             if gain <= 0.0 {
-                if !self.is_useful(at) {
-                    self.considered.push((at, gain, DigestOutcome::LittleUse));
-                }
                 continue;
             }
             if queue.peek().is_some_and(|it| gain < it.0) {
@@ -403,7 +423,7 @@ impl<'a> DigestChoice<'a> {
 
     /// Returns whether a statement is of use at the start of a session.
     fn is_useful(&self, at: usize) -> bool {
-        self.statements[at].worth * self.held_factor(at) >= WORTH_MIN
+        self.statements[at].worth * self.held_factor(at) >= self.limits.0
     }
 
     fn gain(&self, at: usize) -> f64 {
@@ -440,7 +460,7 @@ impl<'a> DigestChoice<'a> {
         }) {
             return false;
         }
-        all + heads + chars <= self.input.room
+        all + heads + chars <= self.limits.1
             && of_group(statement.section()) + chars <= self.input.room * share / 100
     }
 

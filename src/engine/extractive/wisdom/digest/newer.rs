@@ -45,9 +45,16 @@ const PLANS_READ_MAX: usize = 50;
 /// made, or
 /// done. Those of a word in many statements are not all read.
 pub(super) fn mark_ended(statements: &mut [DigestStatement]) {
-    let mut ended = given_up(statements);
-    ended.extend(made(statements));
+    let mut ended = made(statements);
     ended.extend(done(statements));
+    for (older, newer) in given_up(statements) {
+        // Who wanted to know the former value wants to know the new one.
+        let worth = statements[newer].worth.max(statements[older].worth);
+        if statements[newer].worth.is_finite() {
+            statements[newer].worth = worth;
+        }
+        ended.push(older);
+    }
     for at in ended {
         statements[at].is_ended = true;
     }
@@ -83,8 +90,8 @@ fn done(statements: &[DigestStatement]) -> Vec<usize> {
     statements.iter().enumerate().filter(is_done).map(|it| it.0).collect()
 }
 
-/// Returns the statements whose plan a later one gives up, exchanges, or moves.
-fn given_up(statements: &[DigestStatement]) -> BTreeSet<usize> {
+/// Returns the statements whose plan a later one gives up, exchanges, or moves, each with that one, which ascend.
+fn given_up(statements: &[DigestStatement]) -> Vec<(usize, usize)> {
     let replacing = |it: &&DigestStatement| it.plan.replacement.is_some();
     let wanted: HashedSet = statements
         .iter()
@@ -92,7 +99,7 @@ fn given_up(statements: &[DigestStatement]) -> BTreeSet<usize> {
         .flat_map(|it| it.plan.replacement.iter().flat_map(|it| it.stems()))
         .map(|it| hash_bytes(it.as_bytes()))
         .collect();
-    let mut given_up = BTreeSet::new();
+    let (mut given_up, mut seen) = (Vec::new(), BTreeSet::new());
     if wanted.is_empty() {
         return given_up;
     }
@@ -121,7 +128,7 @@ fn given_up(statements: &[DigestStatement]) -> BTreeSet<usize> {
         for older_at in candidates {
             let older = &statements[older_at];
             let is_later = older.day < newer.day || replacement.is_correction;
-            if !is_later || given_up.contains(&older_at) {
+            if !is_later || seen.contains(&older_at) {
                 continue;
             }
             let mut line = OlderLine::of(&older.text, older.day);
@@ -129,7 +136,8 @@ fn given_up(statements: &[DigestStatement]) -> BTreeSet<usize> {
             line.is_lesson = older.kind == StatementKind::Lesson;
             let names = &name_stems(&older.text) | &name_stems(&newer.text);
             if replacement.ends(&line, |it| names.contains(it) && is_rare(it)) {
-                given_up.insert(older_at);
+                seen.insert(older_at);
+                given_up.push((older_at, at));
             }
         }
     }

@@ -100,6 +100,7 @@ fn join(members: Vec<DigestStatement>, extractor: &mut TermExtractor) -> Option<
         joined.keys.extend(&statement.keys);
         joined.changed.extend(statement.changed);
         joined.is_boundary |= statement.is_boundary;
+        joined.news_worth = joined.news_worth.max(statement.news_worth);
         joined.due = joined.due.max(statement.due);
         worth += statement.worth;
     }

@@ -12,7 +12,7 @@ use super::{
     siblings::join_siblings,
     stopped::ChangedThings,
     titles,
-    worth::{own_worth, rate},
+    worth::{news_worth, own_worth, rate},
 };
 use crate::{
     engine::extractive::{
@@ -108,6 +108,8 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(in crate::engine::extractive) is_done: bool,
     /// Whether it is a rule about what cannot be taken back.
     pub(super) is_boundary: bool,
+    /// How much more it is worth on its day: it reports something that others wait for.
+    pub(super) news_worth: f64,
     /// What it says was stopped, or runs again.
     pub(super) changed: ChangedThings,
     /// What it says of plans and tasks.
@@ -190,6 +192,11 @@ pub(super) struct PlanChange {
 }
 
 impl PlanChange {
+    /// Returns whether it says that something was made or done.
+    fn reports_deed(&self) -> bool {
+        self.made.is_some() || self.done.is_some()
+    }
+
     fn read(
         kind: StatementKind,
         (text, words): (&str, &WordList),
@@ -455,8 +462,7 @@ impl StatementCollector {
         let changed =
             ChangedThings::find(role.kind, own, &words, &self.entities, &mut self.extractor);
         // `Atlas is back up` is no bullet, but ends others.
-        let is_report = plan.made.is_some() || plan.done.is_some();
-        if is_short && changed.change.is_none() && !is_report {
+        if is_short && changed.change.is_none() && !plan.reports_deed() {
             return;
         }
         if is_short {
@@ -467,14 +473,13 @@ impl StatementCollector {
         // A value holds until there is a newer one.
         let is_of_moment =
             matches!(role.kind, StatementKind::State | StatementKind::Open) && key.is_none();
-        let order = self.found.len();
         self.found.push(DigestStatement {
             kind: role.kind,
             person: self.person_of(&words),
             citation,
             own_citation,
             day,
-            order,
+            order: self.found.len(),
             names: names_in(own),
             subject,
             due: (section == WisdomSection::Open && words.has(cue_phrases::DEADLINE))
@@ -485,6 +490,7 @@ impl StatementCollector {
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
             is_boundary: role.kind == StatementKind::Rule && sets_boundary(own),
+            news_worth: news_worth(role.kind, own),
             changed,
             plan,
             is_ended: false,

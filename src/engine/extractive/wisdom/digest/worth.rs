@@ -43,6 +43,9 @@ const FRESH: f64 = 0.48;
 
 const FRESH_DAYS: f64 = 20.0;
 
+/// The weight of the newest day for what was reached: `the shop went live`. Too rare to be fitted.
+const MILESTONE: f64 = 0.5;
+
 /// The weight of the share of its words that a later statement has which says that something was done or stopped.
 const FINISHED: f64 = -0.59;
 
@@ -126,6 +129,13 @@ pub(super) fn own_worth(
         + if is_word_list(own) { WORD_LIST } else { 0.0 }
 }
 
+/// Returns how much more a statement is worth on its day.
+pub(super) fn news_worth(kind: StatementKind, own: &str) -> f64 {
+    let is_milestone =
+        kind == StatementKind::State && titles::names_word(own, &WISDOM.milestone_words);
+    if is_milestone { MILESTONE } else { 0.0 }
+}
+
 /// Sets how often the logs come back to the words of each statement, oldest first.
 fn count_recurrence(statements: &mut [DigestStatement]) {
     let mut days = DayCounts::default();
@@ -166,7 +176,7 @@ pub(super) fn rate(statements: &mut [DigestStatement], newer: &NewerStatements) 
         let logarithm = |count: usize| as_f64(count.max(1)).ln();
         let fresh = (-as_f64(usize::try_from(age.num_days()).unwrap_or(0)) / FRESH_DAYS).exp();
         statement.worth += LENGTH * logarithm(statement.text.chars().count())
-            + FRESH * fresh
+            + (FRESH + statement.news_worth) * fresh
             + FINISHED * finished
             + HEADING_DAYS * statement.heading.map_or(0.0, |it| logarithm(days.of(it)))
             + COPIES * logarithm(copies.get(&words(statement)).copied().unwrap_or(1))
