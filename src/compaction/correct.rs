@@ -232,12 +232,15 @@ impl Compactor<'_> {
         let mut reconcile_run = ReconcileRun { report, ..ReconcileRun::new(CORRECT_TRIGGER, now) };
         // What a person edited by hand before is recorded separately.
         Reconciler::new(&mut self.context).reconcile_changes(&mut reconcile_run, &view)?;
-        let ReconcileRun { mut run, mut report, .. } = reconcile_run;
         let draft = CorrectionDraft::new(self.context.vault, request)?;
         if !draft.is_unchanged() {
-            let run = self.context.ensure_run(&mut run, CORRECT_TRIGGER, now)?;
+            let run = self.context.ensure_run(&mut reconcile_run.run, CORRECT_TRIGGER, now)?;
             self.write_correction(run, &draft)?;
+            // What cites the lines of this file, as a month cites an item of a person, follows first.
+            let view = self.context.take_snapshot(now)?;
+            Reconciler::new(&mut self.context).reconcile_changes(&mut reconcile_run, &view)?;
         }
+        let ReconcileRun { mut run, mut report, .. } = reconcile_run;
         let view = self.context.take_snapshot(now)?;
         let mut tiers = Vec::new();
         let mut period = None;

@@ -156,7 +156,7 @@ fn invalid_arguments_are_refused() {
     insta::assert_snapshot!(root.run(&["compact", "--force"]), @r"
     $ memoird compact --force
     ! error: `--force` needs to know which period
-    !   try: memoird compact --period 2026-W16 --force
+    !   try: memoird compact --period 2026-W14 --force
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["compact", "hourly"]), @r"

@@ -220,9 +220,10 @@ fn imports_point_down_only() {
 /// reads is listed with the reason why it shows nothing unchecked.
 #[test]
 fn text_of_memories_is_shown_through_one_check() {
-    const READERS: [(&str, &str); 17] = [
+    const READERS: [(&str, &str); 18] = [
         ("src/commands/compact/preview.rs", "counts characters"),
         ("src/commands/workspace.rs", "makes that check"),
+        ("src/commands/correct.rs", "compares lines and shows none"),
         ("src/commands/coverage.rs", "reads the sanitized logs and the decisions"),
         ("src/commands/demo.rs", "shows its own sample journal"),
         ("src/commands/doctor/keys.rs", "looks for keys and shows only where they are"),

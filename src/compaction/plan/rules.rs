@@ -77,6 +77,8 @@ impl<'a> Planner<'a> {
         let has_source = match tier {
             Tier::Extract | Tier::Weekly => has_logs(period),
             Tier::Monthly => period.weeks().iter().any(|week| has_logs(*week) || is_there(week)),
+            // Bullets are chosen from logs, entries from months.
+            Tier::Wisdom if period.grain() == Grain::Day => has_logs(period),
             Tier::Wisdom => self.inventory.monthly.contains_key(&period),
         };
         (!has_source).then_some((tier, period))

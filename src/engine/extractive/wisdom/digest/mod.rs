@@ -386,8 +386,12 @@ impl<'a> DigestChoice<'a> {
     /// Takes the statement with the highest gain until the room is full. A gain only falls, so that one that is
     /// still the highest after it was computed again is the highest of all.
     fn choose_all(&mut self) {
-        let is_open =
-            |it: &usize| self.limits.0 == WORTH_MIN || self.statements[*it].worth < WORTH_MIN;
+        let is_sparse = self.limits.0 < WORTH_MIN;
+        // That a task is done says nothing that lasts.
+        let is_open = |it: &usize| {
+            let it = &self.statements[*it];
+            !is_sparse || (it.worth < WORTH_MIN && !it.plan.reports_deed())
+        };
         let open = (0..self.statements.len()).filter(is_open);
         let mut queue: BinaryHeap<QueuedStatement> =
             open.map(|it| QueuedStatement(self.gain(it), it)).collect();

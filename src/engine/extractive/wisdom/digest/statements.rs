@@ -193,7 +193,7 @@ pub(super) struct PlanChange {
 
 impl PlanChange {
     /// Returns whether it says that something was made or done.
-    fn reports_deed(&self) -> bool {
+    pub(super) fn reports_deed(&self) -> bool {
         self.made.is_some() || self.done.is_some()
     }
 
