@@ -62,10 +62,14 @@ pub(super) fn run(args: &CompletionsArgs, ui: &Ui) -> CommandResult {
 
 /// Prints the words that may come next, if a completion script asks for them; returns whether it did.
 pub(super) fn answer_script() -> bool {
-    let answer = || CompleteEnv::with_factory(command).var(VARIABLE);
+    // Each script puts the line to complete behind two dashes.
+    if std::env::var_os(VARIABLE).is_none() || !std::env::args_os().any(|it| it == "--") {
+        return false;
+    }
     let here = std::env::current_dir().ok();
+    let answer = CompleteEnv::with_factory(command).var(VARIABLE);
     // Whatever is printed besides words would be offered as one.
-    answer().try_complete(std::env::args_os(), here.as_deref()).unwrap_or(true)
+    answer.try_complete(std::env::args_os(), here.as_deref()).unwrap_or(true)
 }
 
 /// What the values of an argument are.

@@ -1,5 +1,7 @@
 //! `memoird correct`: corrects an item and everything derived from it.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{
@@ -86,7 +88,8 @@ pub(super) fn run(global: &GlobalArgs, args: &CorrectArgs, ui: &Ui) -> CommandRe
     let options = CorrectOptions { update_dependents: !args.no_fold, dry_run: args.dry_run };
     let (draft, outcome) = correct_item(&call, &root, &args.target, &text, options)?;
     let failed = outcome.as_ref().is_some_and(|it| it.report.failed > 0);
-    let same_source = items_of_same_source(&root, &draft)?;
+    // The item is corrected, whatever can be found out about others.
+    let same_source = items_of_same_source(&root, &draft).unwrap_or_default();
     show(&root, &draft, args, outcome.as_ref(), &same_source, ui);
     Ok(exit_code_if_failed(failed))
 }
@@ -163,12 +166,21 @@ fn items_of_same_source(
     };
     let (before, after) = (words(&draft.corrected.before), words(&draft.corrected.after));
     let mut same = Vec::new();
+    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for item in found {
         let is_other = item.path != draft.path
             && matches!(item.kind, DocumentKind::Memory | DocumentKind::Wisdom);
-        let text = if is_other { root.vault.read_text(&item.path)? } else { None };
-        let line = text.as_deref().and_then(|it| it.lines().nth(item.line as usize - 1));
-        if line.is_some_and(|it| it.contains(&before) && !it.contains(&after)) {
+        if !is_other {
+            continue;
+        }
+        if !texts.contains_key(&item.path) {
+            let text = root.vault.read_text(&item.path).ok().flatten().unwrap_or_default();
+            texts.insert(item.path.clone(), text.lines().map(str::to_owned).collect());
+        }
+        let at = (item.line as usize).checked_sub(1);
+        let line = at.and_then(|it| texts.get(&item.path)?.get(it));
+        let says_new = |it: &str| it.contains(&after) && !before.contains(&after);
+        if !before.is_empty() && line.is_some_and(|it| it.contains(&before) && !says_new(it)) {
             same.push(item);
         }
     }

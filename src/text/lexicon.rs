@@ -300,6 +300,7 @@ pub(crate) struct SearchLexicon {
     pub(crate) removal_words: LexiconWords,
     pub(crate) switch_words: LexiconWords,
     pub(crate) value_change_words: LexiconWords,
+    pub(crate) future_words: LexiconWords,
     pub(crate) move_words: LexiconWords,
     pub(crate) to_words: LexiconWords,
     pub(crate) instead_words: LexiconWords,

@@ -96,8 +96,10 @@ fn handle_event(global: &GlobalArgs, args: &HookArgs, ui: &Ui) -> CommandResult<
     let cwd = cwd.map_or_else(|| around.cwd.clone(), |it| around.absolute(&it, &around.cwd));
     match event {
         "session-start" => {
-            // The agent waits for the answer, which does not wait for this thread where there is none to give.
-            drop(std::thread::spawn(quarantine::prepare));
+            // The agent waits for the answer. Nothing waits for this thread, which ends with the process.
+            let beside = std::thread::Builder::new().spawn(quarantine::prepare);
+            // Without the thread the rules are built when they are needed.
+            drop(beside);
             await_queued_sessions(global, &around, &cwd);
             context::answer_hook(global, &around, &cwd, HookAnswer::of_agent(&args.agent), ui)
         }

@@ -506,30 +506,39 @@ fn week_input<'a>(
 
 /// Removes bullets until the text is short enough: not every model counts well.
 ///
-/// The last bullet of the longest section goes first, so that no section pays for all. What is still open is
-/// read in the next period, and goes only when there is nothing else; bullets marked `#keep` never.
+/// The last bullet of the section goes that has the most text to remove, so that no section pays for all. What is
+/// still open is read in the next period, and goes only when there is nothing else; bullets marked `#keep` never.
 fn trim_to_limit(sections: &mut Vec<(SummarySection, Vec<Item>)>, limit_chars: usize) {
-    let chars_of =
-        |items: &[Item]| -> usize { items.iter().map(|it| it.text.chars().count() + 3).sum() };
-    let chars = |sections: &[(SummarySection, Vec<Item>)]| -> usize {
-        sections.iter().map(|(it, items)| it.title().len() + 6 + chars_of(items)).sum()
-    };
+    let chars_of = |it: &Item| it.text.chars().count() + 3;
+    let heading_chars = |it: SummarySection| it.title().len() + 6;
     let is_kept = |it: &Item| it.text.split_whitespace().any(|word| word == "#keep");
-    let is_open = |it: SummarySection| {
-        matches!(it, SummarySection::BlockersAndOpenItems | SummarySection::CarriedForward)
-    };
-    while chars(sections) > limit_chars && all_items(sections).count() > 1 {
-        // What goes first ranks highest: of more than one bullet, of what is not open, of the longest section.
-        let rank = |(section, items): &&mut (SummarySection, Vec<Item>)| {
-            (items.len() > 1 && !is_open(*section), !is_open(*section), chars_of(items))
-        };
-        let removable = sections.iter_mut().filter(|(_, items)| !items.iter().all(is_kept));
-        let Some((_, items)) = removable.max_by_key(rank) else { return };
-        if let Some(at) = items.iter().rposition(|it| !is_kept(it)) {
-            items.remove(at);
-        }
-        sections.retain(|(_, items)| !items.is_empty());
+    // Of each section the indices and characters of the bullets that may go, and whether it is open.
+    let mut removable: Vec<(Vec<(usize, usize)>, bool)> = Vec::new();
+    let (mut chars, mut count) = (0, 0);
+    for (section, items) in &*sections {
+        let all = items.iter().enumerate().map(|(at, it)| (at, chars_of(it), is_kept(it)));
+        let all: Vec<(usize, usize, bool)> = all.collect();
+        chars += heading_chars(*section) + all.iter().map(|it| it.1).sum::<usize>();
+        count += all.len();
+        let free = all.iter().filter(|it| !it.2).map(|it| (it.0, it.1)).collect();
+        let open = [SummarySection::BlockersAndOpenItems, SummarySection::CarriedForward];
+        removable.push((free, open.contains(section)));
     }
+    let mut free: Vec<usize> =
+        removable.iter().map(|it| it.0.iter().map(|it| it.1).sum()).collect();
+    while chars > limit_chars && count > 1 {
+        let left = |at: usize| sections[at].1.len() > 1;
+        let rank = |&at: &usize| (left(at) && !removable[at].1, !removable[at].1, free[at]);
+        let some = (0..removable.len()).filter(|it| !removable[*it].0.is_empty());
+        let Some(at) = some.max_by_key(rank) else { break };
+        let Some((index, removed)) = removable[at].0.pop() else { break };
+        sections[at].1.remove(index);
+        (chars, count, free[at]) = (chars - removed, count - 1, free[at] - removed);
+        if sections[at].1.is_empty() {
+            chars -= heading_chars(sections[at].0);
+        }
+    }
+    sections.retain(|(_, items)| !items.is_empty());
 }
 
 impl SummarySources {
@@ -703,7 +712,7 @@ mod tests {
             ),
             (
                 whole - 14,
-                vec!["Decisions: ten chars1, ten chars2", open, "Context: ten chars9 #keep"],
+                vec!["Decisions: ten chars1", open, "Context: ten chars8, ten chars9 #keep"],
             ),
             (whole - 27, vec!["Decisions: ten chars1", open, "Context: ten chars9 #keep"]),
             (72, vec!["Blockers & Open Items: ten chars4", "Context: ten chars9 #keep"]),

@@ -8,6 +8,9 @@ use crate::{
     text::lexicon::{AUTHORSHIP, LexiconWords},
 };
 
+/// The longest envelope of a message.
+const ENVELOPE_BYTES_MAX: usize = 300;
+
 /// Phrases at the start of a line, and what they show.
 type ReasonPhrases = Vec<(&'static str, OriginReason)>;
 
@@ -322,7 +325,7 @@ fn skip_envelope(text: &str) -> &str {
     let Some((envelope, rest)) = text.strip_prefix('[').and_then(|it| it.split_once(']')) else {
         return text;
     };
-    if envelope.len() > 300 || !is_envelope(envelope) {
+    if envelope.len() > ENVELOPE_BYTES_MAX || !is_envelope(envelope) {
         return text;
     }
     let rest = rest.trim_start();
@@ -341,7 +344,9 @@ fn skip_envelope(text: &str) -> &str {
 pub fn without_message_id(line: &str) -> Cow<'_, str> {
     let envelope = line.split_once('[').and_then(|(before, rest)| {
         let (inside, _) = rest.split_once(']')?;
-        is_envelope(inside).then_some((before.len() + 1, inside))
+        let is_of_channel = starts_with_any(inside, &AUTHORSHIP.channels);
+        let is_short = inside.len() <= ENVELOPE_BYTES_MAX;
+        (is_short && is_of_channel && is_envelope(inside)).then_some((before.len() + 1, inside))
     });
     let Some((start, inside)) = envelope else { return Cow::Borrowed(line) };
     let Some(at) = inside.find(" id:") else { return Cow::Borrowed(line) };

@@ -5,12 +5,16 @@
 use std::ops::Range;
 
 use super::{
+    replacement::END_WORDS,
     terms::{StatementTerms, TermExtractor, is_stop_word},
     word_list::WordList,
 };
 use crate::{
     engine::extractive::cue_phrases::{CueTable, DEEDS_DONE, DEEDS_TO_DO, MADE, MAKING},
-    text::lexicon::{CUES, SEARCH, WISDOM},
+    text::{
+        calendar,
+        lexicon::{CUES, SEARCH, WISDOM},
+    },
 };
 
 /// The fewest content words that name a thing which is no entity: one word has too many meanings.
@@ -66,7 +70,7 @@ impl Deed {
         let thing = thing_after(text, words, cue + width)?;
         // Who does it, and the words before it, may be missing in the report.
         let rest = words.offset(thing.end).map_or("", |it| &text[it..]);
-        Self::new(text, words, (verb, thing), rest, extractor)
+        Self::new(text, words, (verb, thing), without_deadline(rest), extractor)
     }
 
     /// Reads what was done with a thing. `None` if that is denied or only possible.
@@ -76,11 +80,23 @@ impl Deed {
         extractor: &mut TermExtractor,
     ) -> Option<Self> {
         let (cue, width) = words.find(DEEDS_DONE)?;
-        if words.iter().any(leaves_open) {
+        let is_open = |it: &str| leaves_open(it) || END_WORDS.open.contains(it);
+        // `Missing: the signed contract`
+        let is_attribute = cue > 0 && is_article(words, cue - 1);
+        if is_attribute || words.iter().any(is_open) {
             return None;
         }
         let verb = CUES.deeds.iter().position(|it| is_one_of(words, cue, width, &it.done))?;
         let after = thing_after(text, words, cue + width).filter(|_| cue <= WORDS_BEFORE_MAX);
+        // `Deleted accounts are restored`
+        let is_subject = |it: &Range<usize>| {
+            words.get(it.end).is_some_and(|it| {
+                WISDOM.passive_words.contains(&it) || WISDOM.copulas.contains(&it)
+            })
+        };
+        if after.as_ref().is_some_and(is_subject) {
+            return None;
+        }
         // `The announcement was sent to all` names it before the verb.
         let thing = match after {
             Some(thing) => thing,
@@ -102,11 +118,32 @@ impl Deed {
         is_name.then_some(Self { key: (verb, thing), context })
     }
 
-    /// Returns whether a report with the same key says of this task that it was done: to whom and with what, if the
-    /// task says so. Days may differ.
+    /// Returns whether a report with the same key says of this task that it was done: to whom, with what, and of
+    /// which number or month, if the task says so.
     pub(in crate::engine::extractive) fn is_done_by(&self, report: &Self) -> bool {
         self.context.stems.is_subset(&report.context.stems)
+            && self.context.values.is_subset(&report.context.values)
     }
+}
+
+/// Returns the words of a task before the day on which it is due: `to Ines by Friday`, `on 3 May`.
+fn without_deadline(rest: &str) -> &str {
+    const BEFORE_DAYS: [&str; 14] = [
+        "by", "on", "before", "until", "till", "am", "bis", "vor", "avant", "le", "antes", "el",
+        "entro", "voor",
+    ];
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let names_day = |it: &str| {
+        let bare = it.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        bare.starts_with(|c: char| c.is_ascii_digit())
+            || calendar::weekday_names().contains(&&bare[..])
+            || calendar::month_names().contains(&&bare[..])
+    };
+    let starts =
+        |pair: &[&str]| BEFORE_DAYS.contains(&&pair[0].to_lowercase()[..]) && names_day(pair[1]);
+    let deadline = words.windows(2).find(|it| starts(it));
+    // Each word is a part of the text.
+    deadline.map_or(rest, |it| &rest[..it[0].as_ptr().addr() - rest.as_ptr().addr()])
 }
 
 fn is_one_of(words: &WordList, at: usize, width: usize, phrases: &[&'static str]) -> bool {
@@ -276,6 +313,12 @@ mod tests {
             ("send the redirect list", "The redirect list should be sent"),
             ("fix the export", "Fixed the import"),
             ("order the tide table", "Ordered two lamps"),
+            ("renew the certificate of web1", "Renewed the certificate of web2"),
+            ("send the report for March", "Sent the report for February"),
+            ("sign the contract", "Need the signed contract by Friday"),
+            ("sign the contract", "Missing: signed contract"),
+            ("delete accounts", "Deleted accounts are restored within 30 days"),
+            ("fix the export", "Fixed the export only for admins, the PDF still fails"),
         ] {
             assert!(!is_done(task, report), "{task} / {report}");
         }

@@ -18,7 +18,7 @@ use std::{
 
 use chrono::{Datelike as _, NaiveDate};
 
-use super::word_list::WordList;
+use super::{blocks::has_keep_mark, word_list::WordList};
 use crate::{
     memory::atom::{self, AtomKind},
     text::{
@@ -49,6 +49,9 @@ const SHARED_MIN: usize = 2;
 /// The most content words of what was moved or changed: a sentence about more is no name.
 const MOVED_STEMS_MAX: usize = 4;
 
+/// The shortest value that is told apart from others, in bytes: `8090`, `4.2`.
+const VALUE_BYTES_MIN: usize = 3;
+
 /// A day without a year that is further back is one of the next year.
 const PAST_DAYS_MAX: i64 = 180;
 
@@ -70,7 +73,8 @@ pub(crate) static END_WORDS: LazyLock<EndWords> = LazyLock::new(|| {
     let mut open = fold(&ANNOTATIONS.open);
     open.extend(fold(&SEARCH.failure_words));
     let retired = CUES.tables.get("retired").map_or_else(HashSet::new, |it| fold(it));
-    EndWords { done: fold(&ANNOTATIONS.done), not_done, open, retired }
+    let unreal = fold(&WISDOM.unreal_words);
+    EndWords { done: fold(&ANNOTATIONS.done), not_done, open, retired, unreal }
 });
 
 /// Words that open or end something, in lower case without accents.
@@ -80,6 +84,8 @@ pub(crate) struct EndWords {
     /// That something is open or fails.
     pub(crate) open: HashSet<String>,
     pub(crate) retired: HashSet<String>,
+    /// What is said of something that did not happen, or may not have.
+    unreal: HashSet<String>,
 }
 
 /// What a line says is gone.
@@ -121,13 +127,15 @@ pub(crate) struct OlderLine<'l> {
     date: NaiveDate,
     /// Whether it is known to be a decision or a plan, whatever its words.
     pub(crate) is_plan: bool,
-    /// Whether it is known to be a lesson: what was learned about a former value stays learned.
-    pub(crate) is_lesson: bool,
+    /// Whether it says how something is. What was learned about a former value stays learned, a rule stays a rule,
+    /// and what a person marked stays.
+    pub(crate) may_change: bool,
 }
 
 impl<'l> OlderLine<'l> {
     pub(crate) fn of(text: &'l str, date: NaiveDate) -> Self {
-        Self { text, date, is_plan: opens_plan(text), is_lesson: false }
+        let may_change = !has_keep_mark(text) && !has_label(text, &CUES.lesson_titles);
+        Self { text, date, is_plan: opens_plan(text), may_change }
     }
 }
 
@@ -191,7 +199,7 @@ impl Replacement {
         }
         is_whole_line |= is_correction;
         // `Moved from 1 to 8 December` exchanges days.
-        let changed = if moved.is_none() { ChangedValue::of(&all) } else { None };
+        let changed = if moved.is_none() { ChangedValue::of(line, &all) } else { None };
         let says_nothing = gone.is_empty() && removed.is_empty();
         if !is_whole_line && says_nothing && moved.is_none() && changed.is_none() {
             return None;
@@ -208,6 +216,11 @@ impl Replacement {
             moved,
             changed,
         })
+    }
+
+    /// Leaves out the exchange of a value: what is only planned changes none.
+    pub(crate) fn without_change(self) -> Self {
+        Self { changed: None, ..self }
     }
 
     /// Returns the stems of which a line that this ends has at least one.
@@ -234,7 +247,7 @@ impl Replacement {
         let all = line_words(older.text);
         let folded = || all.iter().map(|it| &it.folded[..]);
         if self.moved.as_ref().is_some_and(|it| it.ends(older, &all))
-            || self.changed.as_ref().is_some_and(|it| !older.is_lesson && it.ends(&all))
+            || self.changed.as_ref().is_some_and(|it| it.ends(older, &all))
         {
             return true;
         }
@@ -270,8 +283,8 @@ impl MovedPlan {
     fn of(line: &str, all: &[LineWord], date: NaiveDate) -> Option<Self> {
         let is = |at: usize, list: &[&str]| list.contains(&&all[at].folded[..]);
         let at = (0..all.len()).find(|it| is(*it, &SEARCH.move_words))?;
-        let is_left_open = |it: usize| is(it, &WISDOM.unreal_words);
-        if is_denied(all, at) || (0..all.len()).any(is_left_open) {
+        let is_left_open = |it: &LineWord| END_WORDS.unreal.contains(&it.folded);
+        if is_denied(all, at) || all.iter().any(is_left_open) {
             return None;
         }
         // `Moved from 1 to 8 December`; what is named later is a reason.
@@ -330,39 +343,41 @@ impl MovedPlan {
 }
 
 impl ChangedValue {
-    /// Reads `the limit was raised from 3 to 5`.
-    fn of(all: &[LineWord]) -> Option<Self> {
+    /// Reads `the admin page was moved from port 8090 to 8095`. A short number is the value of too much.
+    fn of(line: &str, all: &[LineWord]) -> Option<Self> {
         let is = |at: usize, list: &[&str]| list.contains(&&all[at].folded[..]);
-        let changes = |it: &usize| {
-            [&SEARCH.switch_words, &SEARCH.move_words, &SEARCH.value_change_words]
-                .iter()
-                .any(|list| is(*it, list))
+        let at = (0..all.len()).find(|it| is(*it, &SEARCH.value_change_words))?;
+        let is_left_open = |it: &LineWord| {
+            END_WORDS.unreal.contains(&it.folded)
+                || [&SEARCH.plan_words, &SEARCH.future_words]
+                    .iter()
+                    .any(|list| list.contains(&&it.folded[..]))
         };
-        let at = (0..all.len()).find(changes)?;
-        let is_left_open = |it: usize| is(it, &WISDOM.unreal_words);
-        if is_denied(all, at) || (0..all.len()).any(is_left_open) {
+        if is_denied(all, at) || line.contains('?') || all.iter().any(is_left_open) {
             return None;
         }
-        let from = (at + 1..all.len()).find(|it| is(*it, &["from", "von", "de", "da", "van"]))?;
-        let to = (from + 1..all.len()).find(|it| is(*it, &SEARCH.to_words))?;
-        if to - from > SPAN_WORDS_MAX || (from..to).any(|it| all[it].ends_clause) {
+        let in_reach = |from: usize| from + 1..all.len().min(from + 1 + SPAN_WORDS_MAX);
+        let from = in_reach(at).find(|it| is(*it, &["from", "von", "de", "da", "van"]))?;
+        let to = in_reach(from).find(|it| is(*it, &SEARCH.to_words))?;
+        if (at..to).any(|it| all[it].ends_clause) {
             return None;
         }
         let values = |words: &[LineWord]| -> BTreeSet<String> {
-            words.iter().filter(|it| has_digit(it)).map(|it| it.folded.clone()).collect()
+            let long =
+                words.iter().filter(|it| has_digit(it) && it.folded.len() >= VALUE_BYTES_MIN);
+            long.map(|it| it.folded.clone()).collect()
         };
         let end =
             (to + 1..all.len()).find(|it| all[*it].ends_clause).map_or(all.len(), |it| it + 1);
         let (old, new) = (values(&all[from + 1..to]), values(&all[to + 1..end]));
-        let clause = (0..at).rev().find(|it| all[*it].ends_clause).map_or(0, |it| it + 1);
         let named = |words: &[LineWord]| -> BTreeSet<String> {
-            stems_of(words)
-                .into_iter()
-                .filter(|it| !it.starts_with(|c: char| c.is_ascii_digit()))
-                .collect()
+            let is_name = |it: &String| !it.starts_with(|c: char| c.is_ascii_digit());
+            stems_of(words).into_iter().filter(is_name).collect()
         };
-        let before = named(&all[clause..at]);
-        let subject = if before.is_empty() { named(&all[at + 1..from]) } else { before };
+        // `Ada moved the admin page` names it after the verb.
+        let clause = (0..at).rev().find(|it| all[*it].ends_clause).map_or(0, |it| it + 1);
+        let after = named(&all[at + 1..from]);
+        let subject = if after.is_empty() { named(&all[clause..at]) } else { after };
         let is_named = (1..=MOVED_STEMS_MAX).contains(&subject.len());
         (is_named && !old.is_empty() && !new.is_empty() && old.is_disjoint(&new)).then_some(Self {
             subject,
@@ -372,10 +387,11 @@ impl ChangedValue {
     }
 
     /// Returns whether an older line has the former value for the same thing.
-    fn ends(&self, all: &[LineWord]) -> bool {
+    fn ends(&self, older: &OlderLine<'_>, all: &[LineWord]) -> bool {
         let has = |value: &String| all.iter().any(|it| it.folded == *value);
         let stem = |it: &LineWord| english_stem(&it.folded).into_owned();
-        self.old.iter().all(has)
+        older.may_change
+            && self.old.iter().all(has)
             && !self.new.iter().any(has)
             && self.subject.is_subset(&all.iter().map(stem).collect())
     }
@@ -444,9 +460,13 @@ pub(crate) fn name_stems(text: &str) -> BTreeSet<String> {
 
 /// Returns whether the label before the first colon is that of a decision.
 fn opens_plan(text: &str) -> bool {
+    has_label(text, &CUES.decision_titles)
+}
+
+fn has_label(text: &str, titles: &[&str]) -> bool {
     let label = text.split([':', '：']).next().unwrap_or_default();
     let label = label.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    CUES.decision_titles.contains(&&label[..])
+    titles.contains(&&label[..])
 }
 
 fn line_words(text: &str) -> Vec<LineWord> {
@@ -546,27 +566,37 @@ mod tests {
         for newer in [
             "Shop admin moved from port 8090 to port 8095",
             "Moved the shop admin from port 8090 to 8095 (clash with Grafana)",
+            "Ada moved the shop admin from port 8090 to 8095",
             "Admin changed from 8090 to 8095",
         ] {
             check(port, newer, true);
         }
         for newer in [
-            "Shop admin may move from port 8090 to port 8095",
+            "Shop admin may be moved from port 8090 to port 8095",
+            "Shop admin will be moved from port 8090 to port 8095",
+            "Was the shop admin moved from port 8090 to port 8095?",
             "Shop admin was not moved from port 8090 to port 8095",
             "Grafana moved from port 8090 to port 8095",
             "Shop admin moved from port 8091 to port 8095",
             "Shop admin moved from the old host to port 8095",
+            "Moved the shop admin, login is open from 8090 to 8095",
         ] {
             check(port, newer, false);
         }
-        check("Retry limit: 3", "Raised the retry limit from 3 to 5", true);
+        let by_ada = "Ada moved the tide page from port 8090 to 8095";
+        check("Ada wrote the note on port 8090", by_ada, false);
         check(
-            "Free shipping from 49 EUR",
-            "Free shipping threshold lowered from 49 to 39 EUR",
+            "Lesson: the shop admin on port 8090 clashes with Grafana",
+            "Shop admin moved from port 8090 to 8095",
             false,
         );
-        check("Free shipping from 49 EUR", "Free shipping lowered from 49 to 39 EUR", true);
-        check("Raised the retry limit from 3 to 5", "Retry limit lowered from 5 to 4", true);
+        check(
+            "The shop admin runs on port 8090 #keep",
+            "Shop admin moved from port 8090 to 8095",
+            false,
+        );
+        // A short number is the value of too much.
+        check("Postgres has 14 tables", "Postgres upgraded from 14 to 16", false);
     }
 
     #[test]

@@ -221,7 +221,15 @@ pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
     let statements = &read.statements;
     let choice = DigestChoice::settled(input, &read);
     let mut shown = BTreeMap::<DigestOutcome, usize>::new();
-    let explained = choice.considered.iter().map(|&(at, gain, why)| {
+    let mut is_considered = vec![false; statements.len()];
+    choice.considered.iter().for_each(|it| is_considered[it.0] = true);
+    let others = (0..statements.len()).filter(|it| !is_considered[*it]);
+    let others = others.map(|it| match choice.outcome(it) {
+        DigestOutcome::Chosen => (it, 0.0, DigestOutcome::LittleUse),
+        why => (it, 0.0, why),
+    });
+    let considered = choice.considered.iter().copied().chain(others);
+    let explained = considered.map(|(at, gain, why)| {
         let it = &statements[at];
         let address = it.citation.addresses().next().map(|it| it.to_string()).unwrap_or_default();
         let (section, text) = (it.section().title(), it.bullet_text().into_owned());
@@ -375,22 +383,17 @@ impl<'a> DigestChoice<'a> {
         self.choose_all();
         self.limits = (SPARSE_WORTH_MIN, self.input.room * SPARSE_ROOM / 100);
         self.choose_all();
-        let mut is_considered = vec![false; self.statements.len()];
-        self.considered.iter().for_each(|it| is_considered[it.0] = true);
-        let others = (0..self.statements.len()).filter(|it| !is_considered[*it]);
-        let of_little_use = others.filter(|it| self.statements[*it].worth < WORTH_MIN);
-        let all: Vec<_> = of_little_use.map(|it| (it, 0.0, DigestOutcome::LittleUse)).collect();
-        self.considered.extend(all);
     }
 
     /// Takes the statement with the highest gain until the room is full. A gain only falls, so that one that is
     /// still the highest after it was computed again is the highest of all.
     fn choose_all(&mut self) {
         let is_sparse = self.limits.0 < WORTH_MIN;
-        // That a task is done says nothing that lasts.
+        // That a task is done says nothing that lasts. Guidance would keep its place when the file grows.
         let is_open = |it: &usize| {
             let it = &self.statements[*it];
-            !is_sparse || (it.worth < WORTH_MIN && !it.plan.reports_deed())
+            let is_state = it.section().is_state() && !it.plan.reports_deed();
+            !is_sparse || (it.worth < WORTH_MIN && is_state)
         };
         let open = (0..self.statements.len()).filter(is_open);
         let mut queue: BinaryHeap<QueuedStatement> =

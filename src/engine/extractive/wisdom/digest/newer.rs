@@ -42,22 +42,25 @@ const NAME_DAYS_DIVISOR: usize = 20;
 const PLANS_READ_MAX: usize = 50;
 
 /// Marks the statements of which a later one says that what they plan was given up, exchanged, moved to another day,
-/// made, or
-/// done. Those of a word in many statements are not all read.
+/// made, or done. What replaces another is worth as much. Those of a word in many statements are not all read.
 pub(super) fn mark_ended(statements: &mut [DigestStatement]) {
     let mut ended = made(statements);
     ended.extend(done(statements));
     for (older, newer) in given_up(statements) {
         // Who wanted to know the former value wants to know the new one.
-        let worth = statements[newer].worth.max(statements[older].worth);
-        if statements[newer].worth.is_finite() {
-            statements[newer].worth = worth;
+        let inherits = |it: &DigestStatement| says_how_it_is(it.kind) && it.worth.is_finite();
+        if inherits(&statements[newer]) && inherits(&statements[older]) {
+            statements[newer].worth = statements[newer].worth.max(statements[older].worth);
         }
         ended.push(older);
     }
     for at in ended {
         statements[at].is_ended = true;
     }
+}
+
+fn says_how_it_is(kind: StatementKind) -> bool {
+    matches!(kind, StatementKind::State | StatementKind::Environment | StatementKind::Decision)
 }
 
 /// Returns the open items whose thing a later statement reports as made.
@@ -84,7 +87,8 @@ fn done(statements: &[DigestStatement]) -> Vec<usize> {
         let task = it.plan.to_do.as_ref();
         let same = task.and_then(|it| Some((it, reports.get(&it.key)?)));
         same.is_some_and(|(task, reports)| {
-            reports.iter().any(|(done, report)| *done > at && task.is_done_by(report))
+            let later = &reports[reports.partition_point(|it| it.0 <= at)..];
+            later.iter().take(READ_MAX).any(|it| task.is_done_by(it.1))
         })
     };
     statements.iter().enumerate().filter(is_done).map(|it| it.0).collect()
@@ -133,7 +137,7 @@ fn given_up(statements: &[DigestStatement]) -> Vec<(usize, usize)> {
             }
             let mut line = OlderLine::of(&older.text, older.day);
             line.is_plan |= older.kind == StatementKind::Decision;
-            line.is_lesson = older.kind == StatementKind::Lesson;
+            line.may_change &= says_how_it_is(older.kind);
             let names = &name_stems(&older.text) | &name_stems(&newer.text);
             if replacement.ends(&line, |it| names.contains(it) && is_rare(it)) {
                 seen.insert(older_at);

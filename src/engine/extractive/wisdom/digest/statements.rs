@@ -207,11 +207,13 @@ impl PlanChange {
         let may_be = kind != StatementKind::Retired && may_replace(text, words);
         let replacement = may_be.then(|| Replacement::of(text, day)).flatten();
         let is_open = kind == StatementKind::Open;
+        let replacement = replacement.map(|it| if is_open { it.without_change() } else { it });
+        let is_report = kind == StatementKind::State;
         Self {
             replacement: replacement.map(Box::new),
             made: made_thing(text, words, extractor),
             to_make: is_open.then(|| thing_to_make(text, words, extractor)).flatten(),
-            done: Deed::done(text, words, extractor),
+            done: is_report.then(|| Deed::done(text, words, extractor)).flatten(),
             to_do: is_open.then(|| Deed::to_do(text, words, extractor)).flatten(),
         }
     }

@@ -28,7 +28,8 @@ use crate::{
     },
     text::{
         hash::{HashedMap, hash_bytes},
-        lexicon::{SECTIONS, WISDOM},
+        lexicon::{CUES, SECTIONS, WISDOM},
+        words::lowercase_runs,
     },
 };
 
@@ -131,8 +132,18 @@ pub(super) fn own_worth(
 
 /// Returns how much more a statement is worth on its day.
 pub(super) fn news_worth(kind: StatementKind, own: &str) -> f64 {
-    let is_milestone =
-        kind == StatementKind::State && titles::names_word(own, &WISDOM.milestone_words);
+    let lower = own.to_lowercase();
+    let is_whole = |phrase: &&&str| {
+        lower.match_indices(**phrase).any(|(at, it)| {
+            !lower[..at].ends_with(char::is_alphanumeric)
+                && !lower[at + it.len()..]
+                    .starts_with(|c: char| c.is_alphanumeric() && c.is_ascii())
+        })
+    };
+    let leaves_open = |it: &str| CUES.negations.contains(&it) || WISDOM.unreal_words.contains(&it);
+    let is_milestone = kind == StatementKind::State
+        && WISDOM.milestone_words.iter().any(|it| is_whole(&it))
+        && !lowercase_runs(own).any(|it| leaves_open(&it));
     if is_milestone { MILESTONE } else { 0.0 }
 }
 
