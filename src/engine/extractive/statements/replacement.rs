@@ -84,7 +84,7 @@ pub(crate) struct EndWords {
     /// That something is open or fails.
     pub(crate) open: HashSet<String>,
     pub(crate) retired: HashSet<String>,
-    /// What is said of something that did not happen, or may not have.
+    /// Words about something that did not happen, or may not have.
     unreal: HashSet<String>,
 }
 
