@@ -89,7 +89,10 @@ pub(super) fn run(global: &GlobalArgs, args: &CorrectArgs, ui: &Ui) -> CommandRe
     let (draft, outcome) = correct_item(&call, &root, &args.target, &text, options)?;
     let failed = outcome.as_ref().is_some_and(|it| it.report.failed > 0);
     // The item is corrected, whatever can be found out about others.
-    let same_source = items_of_same_source(&root, &draft).unwrap_or_default();
+    let same_source = items_of_same_source(&root, &draft).unwrap_or_else(|error| {
+        ui.warn(format!("cannot look for other items of these log lines: {error}"));
+        Vec::new()
+    });
     show(&root, &draft, args, outcome.as_ref(), &same_source, ui);
     Ok(exit_code_if_failed(failed))
 }

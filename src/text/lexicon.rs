@@ -347,7 +347,6 @@ pub(crate) struct WisdomLexicon {
     pub(crate) lesson_words: LexiconWords,
     pub(crate) articles: LexiconWords,
     pub(crate) removed_words: LexiconWords,
-    pub(crate) milestone_words: LexiconWords,
     pub(crate) unreal_words: LexiconWords,
     pub(crate) pause_words: LexiconWords,
     pub(crate) passive_words: LexiconWords,

@@ -31,7 +31,6 @@ use crate::{
         },
     },
     memory::{
-        address::Stem,
         item::Tier,
         period::{Grain, ParsePeriodError, Period},
     },
@@ -114,7 +113,7 @@ fn explain_wisdom(
     }
     let settings = without_quiet_period(root);
     let today = call.now.with_timezone(&settings.zone.name.0).date_naive();
-    let newest = view.inventory.logs.keys().map(Stem::date).filter(|it| *it <= today).max();
+    let newest = view.inventory.newest_day(today);
     let job = newest.and_then(|newest| {
         let period = Some(Period::containing(Grain::Day, newest));
         let selection =

@@ -36,7 +36,6 @@ use crate::{
     daemon::error::RootError,
     engine::Engine,
     memory::{
-        address::Stem,
         item::Tier,
         period::{Grain, Period},
     },
@@ -313,8 +312,7 @@ impl CompactArgs {
     /// Returns the period that `--force` means without one: for `wisdom` the day of the newest log.
     fn default_period(&self, root: &MemoryRoot, today: NaiveDate) -> CommandResult<Period> {
         let inventory = root.vault.scan(&HashMap::new())?.inventory;
-        let newest = inventory.logs.keys().map(Stem::date).filter(|it| *it <= today).max();
-        let Some(newest) = newest else {
+        let Some(newest) = inventory.newest_day(today) else {
             return Err(CommandError::usage("there are no logs to compact").hint("memoird status"));
         };
         if matches!(self.tier, Some(TierArg::Wisdom)) {

@@ -252,7 +252,7 @@ pub(super) fn digest_job(
     now: DateTime<Utc>,
 ) -> Option<CompactionJob> {
     let today = now.with_timezone(&settings.zone.name.0).date_naive();
-    let newest = view.inventory.logs.keys().map(Stem::date).filter(|it| *it <= today).max()?;
+    let newest = view.inventory.newest_day(today)?;
     let period = Some(Period::containing(Grain::Day, newest));
     let selection =
         Selection { tiers: vec![Tier::Wisdom], period, force: true, ..Selection::default() };

@@ -506,13 +506,13 @@ fn week_input<'a>(
 
 /// Removes bullets until the text is short enough: not every model counts well.
 ///
-/// The last bullet of the section goes that has the most text to remove, so that no section pays for all. What is
-/// still open is read in the next period, and goes only when there is nothing else; bullets marked `#keep` never.
+/// The last bullet of the section goes that has the most text to remove, so that no section pays for all. What a
+/// month carries forward goes only when there is nothing else; bullets marked `#keep` never.
 fn trim_to_limit(sections: &mut Vec<(SummarySection, Vec<Item>)>, limit_chars: usize) {
     let chars_of = |it: &Item| it.text.chars().count() + 3;
     let heading_chars = |it: SummarySection| it.title().len() + 6;
     let is_kept = |it: &Item| it.text.split_whitespace().any(|word| word == "#keep");
-    // Of each section the indices and characters of the bullets that may go, and whether it is open.
+    // Of each section the indices and characters of the bullets that may go, and whether it is carried forward.
     let mut removable: Vec<(Vec<(usize, usize)>, bool)> = Vec::new();
     let (mut chars, mut count) = (0, 0);
     for (section, items) in &*sections {
@@ -521,8 +521,7 @@ fn trim_to_limit(sections: &mut Vec<(SummarySection, Vec<Item>)>, limit_chars: u
         chars += heading_chars(*section) + all.iter().map(|it| it.1).sum::<usize>();
         count += all.len();
         let free = all.iter().filter(|it| !it.2).map(|it| (it.0, it.1)).collect();
-        let open = [SummarySection::BlockersAndOpenItems, SummarySection::CarriedForward];
-        removable.push((free, open.contains(section)));
+        removable.push((free, *section == SummarySection::CarriedForward));
     }
     let mut free: Vec<usize> =
         removable.iter().map(|it| it.0.iter().map(|it| it.1).sum()).collect();
@@ -692,30 +691,21 @@ mod tests {
             (Context, &["ten chars8", "ten chars9 #keep"]),
         ];
         let whole = (3 * 13 + 15) + (4 * 13 + 27) + (13 + 19 + 13);
-        let open = "Blockers & Open Items: ten chars4, ten chars5, ten chars6, ten chars7";
+        let open = "Blockers & Open Items: ten chars4, ten chars5, ten chars6";
+        let all = "Decisions: ten chars1, ten chars2, ten chars3";
+        let context = "Context: ten chars8, ten chars9 #keep";
         for (limit, expected) in [
+            (whole, vec![all, &format!("{open}, ten chars7"), context]),
+            (whole - 1, vec![all, open, context]),
+            (whole - 14, vec![all, "Blockers & Open Items: ten chars4, ten chars5", context]),
             (
-                whole,
-                vec![
-                    "Decisions: ten chars1, ten chars2, ten chars3",
-                    open,
-                    "Context: ten chars8, ten chars9 #keep",
-                ],
-            ),
-            (
-                whole - 1,
+                whole - 27,
                 vec![
                     "Decisions: ten chars1, ten chars2",
-                    open,
-                    "Context: ten chars8, ten chars9 #keep",
+                    "Blockers & Open Items: ten chars4, ten chars5",
+                    context,
                 ],
             ),
-            (
-                whole - 14,
-                vec!["Decisions: ten chars1", open, "Context: ten chars8, ten chars9 #keep"],
-            ),
-            (whole - 27, vec!["Decisions: ten chars1", open, "Context: ten chars9 #keep"]),
-            (72, vec!["Blockers & Open Items: ten chars4", "Context: ten chars9 #keep"]),
             (0, vec!["Context: ten chars9 #keep"]),
         ] {
             assert_eq!(trimmed(&week, limit), expected, "{limit}");

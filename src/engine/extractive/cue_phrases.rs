@@ -109,6 +109,7 @@ cue_tables! {
     MADE "made"
     DEEDS_TO_DO "deeds_to_do"
     DEEDS_DONE "deeds_done"
+    MILESTONES "milestones"
     RETIRED "retired"
     RESUMED "resumed"
 }

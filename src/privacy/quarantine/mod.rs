@@ -200,8 +200,8 @@ impl ConcernSet {
     }
 }
 
-/// Builds the rules. They are built on first use otherwise, which takes a tenth of a second; a command that
-/// somebody waits for can do so beside its other work.
+/// Builds the rules. They are built on first use otherwise, which takes longer than most checks; a command
+/// that somebody waits for can do so beside its other work.
 pub(crate) fn prepare() {
     rules::prepare();
     imitation::prepare();

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::NaiveDate;
+
 use crate::{
     memory::{
         address::Stem,
@@ -160,6 +162,11 @@ impl Inventory {
     /// Returns the files that a version control system could not merge.
     pub(crate) fn merge_conflicts(&self) -> impl Iterator<Item = &FileProblem> {
         self.problems.iter().filter(|it| it.is_merge_conflict)
+    }
+
+    /// Returns the day of the newest log that is not dated after `today`.
+    pub fn newest_day(&self, today: NaiveDate) -> Option<NaiveDate> {
+        self.logs.keys().map(Stem::date).filter(|it| *it <= today).max()
     }
 
     /// Returns the logs dated in a period.

@@ -150,7 +150,8 @@ fn is_one_of(words: &WordList, at: usize, width: usize, phrases: &[&'static str]
     phrases.iter().any(|it| words.phrase_len_at(at, it) == Some(width))
 }
 
-fn leaves_open(word: &str) -> bool {
+/// Returns whether a word says that something did not happen, or only may.
+pub(in crate::engine::extractive) fn leaves_open(word: &str) -> bool {
     CUES.negations.contains(&word) || WISDOM.unreal_words.contains(&word)
 }
 

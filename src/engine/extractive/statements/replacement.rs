@@ -367,9 +367,10 @@ impl ChangedValue {
                 words.iter().filter(|it| has_digit(it) && it.folded.len() >= VALUE_BYTES_MIN);
             long.map(|it| it.folded.clone()).collect()
         };
-        let end =
-            (to + 1..all.len()).find(|it| all[*it].ends_clause).map_or(all.len(), |it| it + 1);
-        let (old, new) = (values(&all[from + 1..to]), values(&all[to + 1..end]));
+        let old = values(&all[from + 1..to]);
+        // What follows the new value is a remark: `to 8095 (8090 clashes)`.
+        let new = in_reach(to).find(|it| has_digit(&all[*it]));
+        let new = new.map_or_else(BTreeSet::new, |it| values(&all[it..=it]));
         let named = |words: &[LineWord]| -> BTreeSet<String> {
             let is_name = |it: &String| !it.starts_with(|c: char| c.is_ascii_digit());
             stems_of(words).into_iter().filter(is_name).collect()
@@ -565,7 +566,7 @@ mod tests {
         let port = "The shop admin runs on port 8090, login with the shared account";
         for newer in [
             "Shop admin moved from port 8090 to port 8095",
-            "Moved the shop admin from port 8090 to 8095 (clash with Grafana)",
+            "Moved the shop admin from port 8090 to 8095 (8090 clashes with Grafana)",
             "Ada moved the shop admin from port 8090 to 8095",
             "Admin changed from 8090 to 8095",
         ] {

@@ -99,6 +99,8 @@ fn join(members: Vec<DigestStatement>, extractor: &mut TermExtractor) -> Option<
         joined.names.extend(&statement.names);
         joined.keys.extend(&statement.keys);
         joined.changed.extend(statement.changed);
+        joined.plan.made = joined.plan.made.or(statement.plan.made);
+        joined.plan.done = joined.plan.done.or(statement.plan.done);
         joined.is_boundary |= statement.is_boundary;
         joined.news_worth = joined.news_worth.max(statement.news_worth);
         joined.due = joined.due.max(statement.due);

@@ -492,7 +492,7 @@ impl StatementCollector {
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
             is_boundary: role.kind == StatementKind::Rule && sets_boundary(own),
-            news_worth: news_worth(role.kind, own),
+            news_worth: news_worth(role.kind, &words),
             changed,
             plan,
             is_ended: false,

@@ -14,11 +14,11 @@ use super::{
 };
 use crate::{
     engine::extractive::{
-        as_f64,
+        as_f64, cue_phrases,
         parsed_log::{LogStatement, ParsedLog, StatementForm},
         routine_reports::is_routine_report,
         sections::StatementClass,
-        statements::word_list::WordList,
+        statements::{named_thing::leaves_open, word_list::WordList},
         worth::worth_factor,
     },
     memory::{
@@ -28,8 +28,7 @@ use crate::{
     },
     text::{
         hash::{HashedMap, hash_bytes},
-        lexicon::{CUES, SECTIONS, WISDOM},
-        words::lowercase_runs,
+        lexicon::{SECTIONS, WISDOM},
     },
 };
 
@@ -131,19 +130,10 @@ pub(super) fn own_worth(
 }
 
 /// Returns how much more a statement is worth on its day.
-pub(super) fn news_worth(kind: StatementKind, own: &str) -> f64 {
-    let lower = own.to_lowercase();
-    let is_whole = |phrase: &&&str| {
-        lower.match_indices(**phrase).any(|(at, it)| {
-            !lower[..at].ends_with(char::is_alphanumeric)
-                && !lower[at + it.len()..]
-                    .starts_with(|c: char| c.is_alphanumeric() && c.is_ascii())
-        })
-    };
-    let leaves_open = |it: &str| CUES.negations.contains(&it) || WISDOM.unreal_words.contains(&it);
+pub(super) fn news_worth(kind: StatementKind, words: &WordList) -> f64 {
     let is_milestone = kind == StatementKind::State
-        && WISDOM.milestone_words.iter().any(|it| is_whole(&it))
-        && !lowercase_runs(own).any(|it| leaves_open(&it));
+        && words.has(cue_phrases::MILESTONES)
+        && !words.iter().any(leaves_open);
     if is_milestone { MILESTONE } else { 0.0 }
 }
 
