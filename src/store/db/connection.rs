@@ -7,13 +7,17 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, config::DbConfig, ffi};
 
 /// How long a statement waits for another process by default.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long to wait before a statement that SQLite refused without waiting is tried again.
+const BUSY_RETRY: Duration = Duration::from_millis(5);
 
 /// The flags and pragmas of a connection.
 pub(super) struct Profile {
@@ -81,8 +85,17 @@ pub(super) const DAMAGED: Profile = Profile {
 pub(super) fn open(path: &Path, profile: &Profile, wait: Duration) -> rusqlite::Result<Connection> {
     let conn = Connection::open_with_flags(path, profile.flags)?;
     conn.busy_timeout(wait)?;
+    let until = Instant::now() + wait;
     for (name, value) in profile.pragmas {
-        conn.pragma_update(None, name, value)?;
+        // Of two that change the mode of a new file at once, SQLite refuses one without waiting: each would wait
+        // for the other.
+        while let Err(error) = conn.pragma_update(None, name, value) {
+            let is_busy = error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy);
+            if !is_busy || Instant::now() >= until {
+                return Err(error);
+            }
+            thread::sleep(BUSY_RETRY);
+        }
     }
     Ok(conn)
 }

@@ -71,6 +71,9 @@ pub(super) fn version(
     migrations: &[Migration],
 ) -> Result<usize, LineageError> {
     let sql = |source| LineageError::from_sql(path, source);
+    // All of it at one time: another process may create the tables between two reads.
+    let snapshot = conn.is_autocommit().then(|| conn.unchecked_transaction());
+    let _snapshot = snapshot.transpose().map_err(sql)?;
     let number = |pragma: &str| conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let found = number("user_version").map_err(sql)?;
     let id = number("application_id").map_err(sql)?;

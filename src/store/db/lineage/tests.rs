@@ -178,14 +178,17 @@ fn links_are_refused_except_on_the_way_to_the_root() {
 
 #[test]
 fn several_processes_may_open_a_new_database_at_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("lineage.db");
-    std::thread::scope(|scope| {
-        let opened: Vec<_> = (0..4).map(|_| scope.spawn(|| Lineage::open(&path))).collect();
-        for lineage in opened {
-            lineage.join().unwrap().unwrap().counts().unwrap();
-        }
-    });
+    // Whether they meet while the first one sets up the file is chance.
+    for _ in 0..20 {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lineage.db");
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..8).map(|_| scope.spawn(|| Lineage::open(&path))).collect();
+            for lineage in opened {
+                lineage.join().unwrap().unwrap().counts().unwrap();
+            }
+        });
+    }
 }
 
 #[test]
