@@ -1,6 +1,6 @@
 //! The word lists of `config/lexicon/`: data, so that a word or a language is added without touching a rule.
 //!
-//! Each file is part of the program and is parsed when it is first used. A list is either plain or keyed by
+//! Each file is part of the program, as JSON made from it by `build.rs`, and is parsed when it is first used. A list is either plain or keyed by
 //! language; a keyed list is the lists of its languages one after the other, in the order of the file.
 
 use std::{collections::BTreeMap, fmt, ops::Deref, sync::LazyLock};
@@ -442,55 +442,61 @@ pub(crate) struct UnspacedSentenceLexicon {
 
 /// Declares the lexicon files: each is parsed when it is first used.
 macro_rules! lexicons {
-    ($($(#[$doc:meta])* $name:ident: $lexicon:ty = $text:expr;)*) => {
+    ($($(#[$doc:meta])* $name:ident: $lexicon:ty = $file:literal;)*) => {
         $(
             $(#[$doc])*
-            pub(crate) static $name: LazyLock<$lexicon> = LazyLock::new(|| parse($text));
+            pub(crate) static $name: LazyLock<$lexicon> = LazyLock::new(|| {
+                parse(include_str!(concat!(env!("OUT_DIR"), "/", $file, ".json")))
+            });
         )*
 
         /// Each lexicon by its name, with the text of its file and what parses it.
         #[cfg(test)]
-        const FILES: &[(&str, &str, fn())] =
-            &[$((stringify!($name), $text, || { LazyLock::force(&$name); })),*];
+        const FILES: &[(&str, &str, fn())] = &[$((
+            stringify!($name),
+            include_str!(concat!("../../config/lexicon/", $file, ".yaml")),
+            || { LazyLock::force(&$name); },
+        )),*];
     };
 }
 
 lexicons! {
     /// Words by which a summary notices that something was resolved.
-    ANNOTATIONS: AnnotationLexicon = include_str!("../../config/lexicon/annotations.yaml");
+    ANNOTATIONS: AnnotationLexicon = "annotations";
     /// What host programs of agents write into logs.
-    AUTHORSHIP: AuthorshipLexicon = include_str!("../../config/lexicon/authorship.yaml");
+    AUTHORSHIP: AuthorshipLexicon = "authorship";
     /// Names of months and days.
-    CALENDAR: CalendarLexicon = include_str!("../../config/lexicon/calendar.yaml");
+    CALENDAR: CalendarLexicon = "calendar";
     /// Words by which grounding compares claims.
-    CLAIMS: ClaimLexicon = include_str!("../../config/lexicon/claims.yaml");
+    CLAIMS: ClaimLexicon = "claims";
     /// Cue phrases of memories and wisdom entries.
-    CUES: CueLexicon = include_str!("../../config/lexicon/cues.yaml");
+    CUES: CueLexicon = "cues";
     /// Hedging words.
-    HEDGING: HedgingLexicon = include_str!("../../config/lexicon/hedging.yaml");
+    HEDGING: HedgingLexicon = "hedging";
     /// Frequent words of each language, by its code.
-    LANGUAGES: BTreeMap<&'static str, LanguageWords> = include_str!("../../config/lexicon/languages.yaml");
+    LANGUAGES: BTreeMap<&'static str, LanguageWords> = "languages";
     /// Numbers and units in words.
-    QUANTITIES: QuantityLexicon = include_str!("../../config/lexicon/quantities.yaml");
+    QUANTITIES: QuantityLexicon = "quantities";
     /// Words of a search.
-    SEARCH: SearchLexicon = include_str!("../../config/lexicon/search.yaml");
+    SEARCH: SearchLexicon = "search";
     /// Cues of the sections of a summary.
-    SECTIONS: SectionLexicon = include_str!("../../config/lexicon/sections.yaml");
+    SECTIONS: SectionLexicon = "sections";
     /// Words at which texts are cut.
-    SENTENCES: SentenceLexicon = include_str!("../../config/lexicon/sentences.yaml");
+    SENTENCES: SentenceLexicon = "sentences";
     /// Words that make a statement stronger.
-    STRENGTH: StrengthLexicon = include_str!("../../config/lexicon/strength.yaml");
+    STRENGTH: StrengthLexicon = "strength";
     /// Titles and labels for the bullets of `WISDOM.md`.
-    WISDOM: WisdomLexicon = include_str!("../../config/lexicon/wisdom.yaml");
+    WISDOM: WisdomLexicon = "wisdom";
 }
 
 /// Parses a file of word lists.
 ///
 /// # Panics
 ///
-/// If the file is broken, which the tests of this module rule out: they parse each one.
-fn parse<T: Deserialize<'static>>(yaml: &'static str) -> T {
-    serde_yaml::from_str(yaml).expect("a test parses each file of word lists")
+/// If the file is broken, or a word has a character that JSON escapes; the tests of this module rule that out: they
+/// parse each file.
+fn parse<T: Deserialize<'static>>(json: &'static str) -> T {
+    serde_json::from_str(json).expect("a test parses each file of word lists")
 }
 
 #[cfg(test)]

@@ -36,7 +36,8 @@ pub(super) fn prepare() {
 }
 
 static RULES: LazyLock<QuarantineRules> = LazyLock::new(|| {
-    QuarantineRules::parse(include_str!("../../../config/quarantine.yaml"))
+    // `build.rs` makes it from `config/quarantine.yaml`.
+    QuarantineRules::parse(include_str!(concat!(env!("OUT_DIR"), "/quarantine.json")))
         .expect("the rules are tested")
 });
 
@@ -100,7 +101,7 @@ struct WordHit {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct QuarantineRulesYaml {
+struct QuarantineRulesFile {
     lists: HashMap<String, HashMap<String, Vec<String>>>,
     shapes: HashMap<String, String>,
     groups: HashMap<String, Vec<String>>,
@@ -150,8 +151,8 @@ enum TermOrder {
 /// What is wrong with the rules.
 #[derive(Debug, thiserror::Error)]
 enum QuarantineRulesError {
-    #[error("quarantine.yaml cannot be read: {0}")]
-    Yaml(#[from] serde_yaml::Error),
+    #[error("the rules cannot be read: {0}")]
+    Json(#[from] serde_json::Error),
     #[error("the words cannot be compiled: {0}")]
     Words(#[from] aho_corasick::BuildError),
     #[error("`{0}` is not a list, shape, or group")]
@@ -171,7 +172,7 @@ struct ListMasks<'a> {
 }
 
 impl<'a> ListMasks<'a> {
-    fn of(file: &'a QuarantineRulesYaml) -> Result<Self, QuarantineRulesError> {
+    fn of(file: &'a QuarantineRulesFile) -> Result<Self, QuarantineRulesError> {
         if file.lists.len() + file.shapes.len() > 128 {
             return Err(QuarantineRulesError::TooMany);
         }
@@ -229,7 +230,7 @@ impl<'a> ListMasks<'a> {
     }
 
     /// Returns the words of all lists, normalized.
-    fn words(&self, file: &QuarantineRulesYaml) -> Vec<(ListWord, String)> {
+    fn words(&self, file: &QuarantineRulesFile) -> Vec<(ListWord, String)> {
         let mut words = Vec::new();
         for (name, languages) in &file.lists {
             let list = self.numbers[name.as_str()];
@@ -252,7 +253,7 @@ impl<'a> ListMasks<'a> {
 
 impl QuarantineRules {
     fn parse(text: &str) -> Result<Self, QuarantineRulesError> {
-        let file: QuarantineRulesYaml = serde_yaml::from_str(text)?;
+        let file: QuarantineRulesFile = serde_json::from_str(text)?;
         let lists = ListMasks::of(&file)?;
         let rules = file.rules.iter().map(|it| lists.compile_rule(it));
         let rules = rules.collect::<Result<_, QuarantineRulesError>>()?;
@@ -578,7 +579,7 @@ mod tests {
     #[test]
     fn every_rule_quarantines_its_examples_and_no_clean_one() {
         let text = include_str!("../../../config/quarantine.yaml");
-        let file: QuarantineRulesYaml = serde_yaml::from_str(text).unwrap();
+        let file: QuarantineRulesFile = serde_yaml::from_str(text).unwrap();
         let mut wrong = Vec::new();
         for rule in &file.rules {
             let origin =
@@ -620,7 +621,7 @@ mod tests {
 
     #[test]
     fn no_word_of_a_list_is_empty() {
-        let file: QuarantineRulesYaml =
+        let file: QuarantineRulesFile =
             serde_yaml::from_str(include_str!("../../../config/quarantine.yaml")).unwrap();
         for (name, languages) in &file.lists {
             for word in languages.values().flatten() {

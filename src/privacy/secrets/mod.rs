@@ -24,8 +24,8 @@ pub(super) mod split_secrets;
 #[cfg(test)]
 mod tests;
 
-/// The rules that come with the program.
-const BUILT_IN: &str = include_str!("../../../config/secrets.yaml");
+/// The rules that come with the program: JSON that `build.rs` makes from `config/secrets.yaml`.
+const BUILT_IN: &str = include_str!(concat!(env!("OUT_DIR"), "/secrets.json"));
 
 /// Compiled secret rules. Cheap to copy.
 #[derive(Clone)]

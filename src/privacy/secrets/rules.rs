@@ -58,6 +58,9 @@ pub enum SecretRuleError {
         "the secret rules cannot be read: {0}; expected `rules:`, `allow:` or `off:` with a list"
     )]
     Yaml(#[from] serde_yaml::Error),
+    /// The built-in rules do not have the expected form.
+    #[error("the built-in secret rules cannot be read: {0}")]
+    BuiltIn(#[from] serde_json::Error),
     /// An id that a placeholder cannot contain.
     #[error(
         "secret rule `{id}`: an id consists of a-z, 0-9 and single dashes, such as `acme-token`"
@@ -153,7 +156,7 @@ pub enum SecretRuleError {
 /// A file of rules.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct SecretRulesYaml {
+struct SecretRulesFile {
     rules: Vec<SecretRuleEntry>,
     allow: Vec<String>,
     off: Vec<String>,
@@ -287,12 +290,12 @@ impl AllowedValues {
     }
 }
 
-fn parse_yaml(yaml: &str) -> Result<SecretRulesYaml, SecretRuleError> {
+fn parse_yaml(yaml: &str) -> Result<SecretRulesFile, SecretRuleError> {
     if yaml.len() > BYTES_MAX {
         return Err(SecretRuleError::TooLong);
     }
     // An empty file, or one with only comments, has no rules.
-    Ok(serde_yaml::from_str::<Option<SecretRulesYaml>>(yaml)?.unwrap_or_default())
+    Ok(serde_yaml::from_str::<Option<SecretRulesFile>>(yaml)?.unwrap_or_default())
 }
 
 /// Returns the rules of the built-in file, as written.
@@ -307,12 +310,12 @@ pub(super) fn join_example(example: &str) -> String {
     example.replace(EXAMPLE_SEPARATOR, "")
 }
 
-/// Compiles the user's rules and then the built-in ones.
+/// Compiles the user's rules, YAML, and then the built-in ones, JSON.
 pub(super) fn compile(
     built_in: &str,
     user: Option<&str>,
 ) -> Result<CompiledSecretRules, SecretRuleError> {
-    let built_in = parse_yaml(built_in)?;
+    let built_in: SecretRulesFile = serde_json::from_str(built_in)?;
     let user = user.map(parse_yaml).transpose()?.unwrap_or_default();
     let entries = active_entries(&user, &built_in)?;
     let mut allowed = AllowedValues::default();
@@ -347,8 +350,8 @@ pub(super) fn compile(
 
 /// Returns the rules that apply, the user's first: without those replaced or turned off.
 fn active_entries<'a>(
-    user: &'a SecretRulesYaml,
-    built_in: &'a SecretRulesYaml,
+    user: &'a SecretRulesFile,
+    built_in: &'a SecretRulesFile,
 ) -> Result<Vec<&'a SecretRuleEntry>, SecretRuleError> {
     let mut user_ids = HashSet::new();
     for entry in &user.rules {
