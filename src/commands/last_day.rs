@@ -27,9 +27,15 @@ use crate::{
     recall::context::blocks::SourcedBullet,
 };
 
-/// The characters of the bullets to aim at, and the most.
-const CHARS: usize = 1_200;
+/// The characters of the bullets to aim at, and the most: of the day, and of what it ended with.
+const CHARS: usize = 800;
+const END_CHARS: usize = 500;
 const CHARS_MAX: usize = 1_600;
+
+/// The last part of each log, and the most lines of it, are summarized for themselves: a session goes on from there,
+/// and the ranking of the whole day would often pass over it.
+const END_DIVISOR: usize = 3;
+const END_LINES_MAX: usize = 12;
 
 /// A day with fewer lines is shown together with the one before it.
 const LINES_MIN: usize = 4;
@@ -41,7 +47,7 @@ const COUNTED_DAYS: Days = Days::new(10);
 pub(super) struct LastDay {
     /// The newest day with a log.
     pub(super) day: NaiveDate,
-    /// Outcomes, decisions and what else happened, in the order of a week.
+    /// Outcomes, decisions and what else happened, in the order of a week; what the day ended with last.
     pub(super) bullets: Vec<SourcedBullet>,
     /// Blockers and open items.
     pub(super) open: Vec<SourcedBullet>,
@@ -67,21 +73,49 @@ pub(super) fn last_day(
         corpus.add(words);
     }
     let period = Period::containing(Grain::Week, day);
-    let newest = &without_barred(root, newest_days(&logs), is_known)?[..];
-    let budget = LengthBudget { target_chars: CHARS, limit_chars: CHARS_MAX, verbatim: false };
+    let newest = without_barred(root, newest_days(&logs), is_known)?;
     let counts = corpus.counts(period);
-    let input = SummaryInput { period, logs: newest, weeks: &[], budget, counts, check: &|_| None };
-    // Its only error is that there is nothing to say: greetings, headings, text of others.
-    let Ok(draft) = Extractive.summarize(&input) else { return Ok(None) };
     let mut found = LastDay { day, bullets: Vec::new(), open: Vec::new() };
-    for (section, items) in draft.sections {
-        let shown = items.into_iter().filter_map(|it| bullet(root, newest, it));
-        match section {
-            SummarySection::BlockersAndOpenItems => found.open.extend(shown),
-            _ => found.bullets.extend(shown),
+    let (early, end): (Vec<_>, Vec<_>) = newest.iter().map(split_at_end).unzip();
+    for (logs, target_chars) in [(&early, CHARS), (&end, END_CHARS)] {
+        let budget = LengthBudget { target_chars, limit_chars: CHARS_MAX, verbatim: false };
+        let input = SummaryInput { period, logs, weeks: &[], budget, counts, check: &|_| None };
+        // Its only error is that there is nothing to say: greetings, headings, text of others.
+        let Ok(draft) = Extractive.summarize(&input) else { continue };
+        for (section, items) in draft.sections {
+            let shown = items.into_iter().filter_map(|it| bullet(root, &newest, it));
+            match section {
+                SummarySection::BlockersAndOpenItems => found.open.extend(shown),
+                _ => found.bullets.extend(shown),
+            }
         }
     }
-    Ok(Some(found))
+    Ok(Some(found).filter(|it| !it.bullets.is_empty() || !it.open.is_empty()))
+}
+
+/// Returns a log without the lines of its last part, and these lines alone; both with all headings. The last part
+/// begins with a block or an item of a list, so that no table loses its head.
+fn split_at_end(log: &SanitizedLog) -> (SanitizedLog, SanitizedLog) {
+    let is_split =
+        |it: &SanitizedLine| it.is_content() && !matches!(it.kind(), LineKind::Heading { .. });
+    let lines = log.lines();
+    let content = lines.iter().filter(|it| is_split(it)).count();
+    let mut left = (content / END_DIVISOR).min(END_LINES_MAX);
+    let mut first = lines.len();
+    while let Some(line) = first.checked_sub(1).and_then(|it| lines.get(it)) {
+        let begins = lines.get(first).is_some_and(|it| {
+            matches!(it.kind(), LineKind::ListItem { indent: 0, .. }) || !is_split(line)
+        });
+        if left == 0 && begins {
+            break;
+        }
+        left = left.saturating_sub(usize::from(is_split(line)));
+        first -= 1;
+    }
+    let first = lines.get(first).map_or(u32::MAX, SanitizedLine::number);
+    let without =
+        |is_early: bool| log.without(|it| is_split(it) && (it.number() < first) == is_early);
+    (without(false), without(true))
 }
 
 /// Returns logs without the lines that are known, that misquote the record of a session, or whose statement a person
