@@ -1,9 +1,10 @@
 //! The word lists of `config/lexicon/`: data, so that a word or a language is added without touching a rule.
 //!
-//! Each file is part of the program, as JSON made from it by `build.rs`, and is parsed when it is first used. A list is either plain or keyed by
-//! language; a keyed list is the lists of its languages one after the other, in the order of the file.
+//! Each file is part of the program, as JSON made from it by `build.rs`, and is parsed when it is first used. A list is
+//! either plain or keyed by language; a keyed list is the lists of its languages one after the other, in the order of
+//! the file.
 
-use std::{collections::BTreeMap, fmt, ops::Deref, sync::LazyLock};
+use std::{borrow::Cow, collections::BTreeMap, fmt, ops::Deref, sync::LazyLock};
 
 use serde::{
     Deserialize, Deserializer,
@@ -35,22 +36,37 @@ impl<'de: 'static> Deserialize<'de> for LexiconWords {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut words = Vec::new();
-                while let Some(word) = seq.next_element::<&'de str>()? {
-                    words.push(word);
+                while let Some(word) = seq.next_element::<LexiconWord>()? {
+                    words.push(word.text());
                 }
                 Ok(LexiconWords(words))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut words = Vec::new();
-                while let Some((_, list)) = map.next_entry::<&'de str, Vec<&'de str>>()? {
-                    words.extend(list);
+                while let Some((_, list)) = map.next_entry::<&'de str, Vec<LexiconWord>>()? {
+                    words.extend(list.into_iter().map(LexiconWord::text));
                 }
                 Ok(LexiconWords(words))
             }
         }
 
         deserializer.deserialize_any(WordsVisitor)
+    }
+}
+
+/// A word of a list. JSON has one with a quotation mark in other bytes.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct LexiconWord(#[serde(borrow)] Cow<'static, str>);
+
+impl LexiconWord {
+    /// Returns the word. One that is no part of the JSON is kept as long as the program runs, like all others.
+    fn text(self) -> &'static str {
+        match self.0 {
+            Cow::Borrowed(word) => word,
+            Cow::Owned(word) => word.leak(),
+        }
     }
 }
 
@@ -344,6 +360,9 @@ pub(crate) struct WisdomLexicon {
     pub(crate) person_verbs: LexiconWords,
     pub(crate) address_verbs: LexiconWords,
     pub(crate) study_words: LexiconWords,
+    pub(crate) report_words: LexiconWords,
+    pub(crate) commit_words: LexiconWords,
+    pub(crate) schedule_words: LexiconWords,
     pub(crate) lesson_words: LexiconWords,
     pub(crate) articles: LexiconWords,
     pub(crate) removed_words: LexiconWords,
@@ -493,8 +512,7 @@ lexicons! {
 ///
 /// # Panics
 ///
-/// If the file is broken, or a word has a character that JSON escapes; the tests of this module rule that out: they
-/// parse each file.
+/// If the file is broken, which the tests of this module rule out: they parse each one.
 fn parse<T: Deserialize<'static>>(json: &'static str) -> T {
     serde_json::from_str(json).expect("a test parses each file of word lists")
 }

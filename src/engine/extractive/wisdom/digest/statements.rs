@@ -120,6 +120,8 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(in crate::engine::extractive) worth: f64,
     /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
     pub(super) recurrence: f64,
+    /// Whether a person marked it as one to keep.
+    pub(super) is_kept: bool,
     /// The last day that an open item names.
     pub(super) due: Option<NaiveDate>,
     /// The last day on which a state or an open item is news, if it is about `tomorrow` or `this week`.
@@ -484,6 +486,7 @@ impl StatementCollector {
             order: self.found.len(),
             names: names_in(own),
             subject,
+            is_kept: statement.keep,
             due: (section == WisdomSection::Open && words.has(cue_phrases::DEADLINE))
                 .then(|| last_day_in(own))
                 .flatten(),

@@ -72,6 +72,11 @@ pub(super) fn is_review(page: &ParsedLog, statement: &LogStatement) -> bool {
     titles(page, statement).take(3).any(|it| names_word(it, &WISDOM.review_words))
 }
 
+/// Returns whether the label of a statement or the title above it says that it is a report of a moment: `Status`.
+pub(super) fn is_report(page: &ParsedLog, statement: &LogStatement) -> bool {
+    titles(page, statement).take(2).any(|it| names_word(it, &WISDOM.report_words))
+}
+
 /// Returns whether a text has a word that begins with one of these.
 pub(super) fn names_word(title: &str, words: &[&'static str]) -> bool {
     let title = title.to_lowercase();
