@@ -491,6 +491,9 @@ impl Default for Timeouts {
     }
 }
 
+/// A month that is longer is not read: four pages of a book.
+const MONTH_CHARS_MAX: usize = 10_000;
+
 impl Default for Compaction {
     fn default() -> Self {
         Self {
@@ -498,7 +501,7 @@ impl Default for Compaction {
             quiet: Span::from_secs(2),
             whole_below_chars: 2000,
             weekly: Length::default(),
-            monthly: Length::default(),
+            monthly: Length { max_chars: MONTH_CHARS_MAX, ..Length::default() },
             extract: true,
             open_week: Choice::Auto,
         }

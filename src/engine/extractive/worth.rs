@@ -17,7 +17,7 @@ use crate::{
     text::lexicon::SECTIONS,
 };
 
-/// The factor of a report that there is nothing to report.
+/// The factor of a report that there is nothing to report, and of a part of a drawing.
 const ROUTINE_FACTOR: f64 = 0.2;
 
 /// The factor of the time at which a note was written.
@@ -49,7 +49,7 @@ pub(super) fn worth_factor(
         STAMP_FACTOR
     } else if class == StatementClass::Decision {
         1.0
-    } else if is_routine {
+    } else if is_routine || is_drawn(words) {
         ROUTINE_FACTOR
     } else if is_normal_state(statement) {
         NORMAL_STATE_FACTOR
@@ -112,6 +112,11 @@ fn is_normal_state(statement: &LogStatement) -> bool {
     STATES.contains(&value[..]) || (value.len() < 40 && words.all(|it| STATES.contains(it)))
 }
 
+/// Returns whether a text is a part of a drawing: `├── bin/export.js # the command`.
+fn is_drawn(words: &str) -> bool {
+    words.trim_start().starts_with(['├', '└', '│', '┌', '╰', '╭'])
+}
+
 /// Returns whether most words are names of files or code; a label says what a single one is.
 fn is_inventory(words: &str, is_labelled: bool) -> bool {
     let (mut all, mut named, mut is_code) = (0_usize, 0_usize, false);
@@ -164,6 +169,7 @@ mod tests {
             "- 10:15 health check complete, all systems operational",
             "- 巡检完成，一切正常",
             "- Prüfung der Pumpen: alles in Ordnung",
+            "├── bin/tide.js       # the command for the harbour office",
         ] {
             check(line, ROUTINE_FACTOR);
         }

@@ -59,8 +59,12 @@ use crate::{
     },
 };
 
-/// A statement is a bullet if it is worth as much: of those with less two in three are of no use.
-const WORTH_MIN: f64 = 0.8;
+/// A rule, a lesson, a decision or what is known of a person is a bullet if it is worth as much: of those with less two
+/// in three are of no use.
+const GUIDANCE_WORTH_MIN: f64 = 0.8;
+
+/// The same for how things are: of those with less three in four are of no use.
+const STATE_WORTH_MIN: f64 = 1.1;
 
 /// While the file is shorter than this share of its room, in percent, this worth is enough: of a few logs a reader
 /// wants most.
@@ -290,7 +294,7 @@ struct DigestChoice<'a> {
     held: Vec<bool>,
     weights: HashedMap<f64>,
     newer: &'a NewerStatements,
-    /// The least worth of a bullet, and the room for bullets in characters.
+    /// The least worth of a state, and the room for bullets in characters.
     limits: (f64, usize),
     /// How many bullets have a term.
     covered: HashedMap<i32>,
@@ -368,7 +372,7 @@ impl<'a> DigestChoice<'a> {
             held,
             weights,
             newer,
-            limits: (WORTH_MIN, input.room),
+            limits: (STATE_WORTH_MIN, input.room),
             covered,
             entries,
             chosen,
@@ -388,12 +392,12 @@ impl<'a> DigestChoice<'a> {
     /// Takes the statement with the highest gain until the room is full. A gain only falls, so that one that is
     /// still the highest after it was computed again is the highest of all.
     fn choose_all(&mut self) {
-        let is_sparse = self.limits.0 < WORTH_MIN;
+        let is_sparse = self.limits.0 < STATE_WORTH_MIN;
         // That a task is done says nothing that lasts. Guidance would keep its place when the file grows.
         let is_open = |it: &usize| {
             let it = &self.statements[*it];
             let is_state = it.section().is_state() && !it.plan.reports_deed();
-            !is_sparse || (it.worth < WORTH_MIN && is_state)
+            !is_sparse || (it.worth < STATE_WORTH_MIN && is_state)
         };
         let open = (0..self.statements.len()).filter(is_open);
         let mut queue: BinaryHeap<QueuedStatement> =
@@ -430,7 +434,9 @@ impl<'a> DigestChoice<'a> {
 
     /// Returns whether a statement is of use at the start of a session.
     fn is_useful(&self, at: usize) -> bool {
-        self.statements[at].worth * self.held_factor(at) >= self.limits.0
+        let it = &self.statements[at];
+        let least = if it.section().is_state() { self.limits.0 } else { GUIDANCE_WORTH_MIN };
+        it.worth * self.held_factor(at) >= least
     }
 
     fn gain(&self, at: usize) -> f64 {

@@ -120,9 +120,7 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(in crate::engine::extractive) worth: f64,
     /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
     pub(super) recurrence: f64,
-    /// Whether a person marked it as one to keep.
-    pub(super) is_kept: bool,
-    /// The last day that an open item names.
+    /// The last day that an open item names; the last of all if a person marked it as one to keep.
     pub(super) due: Option<NaiveDate>,
     /// The last day on which a state or an open item is news, if it is about `tomorrow` or `this week`.
     holds_until: Option<NaiveDate>,
@@ -486,10 +484,7 @@ impl StatementCollector {
             order: self.found.len(),
             names: names_in(own),
             subject,
-            is_kept: statement.keep,
-            due: (section == WisdomSection::Open && words.has(cue_phrases::DEADLINE))
-                .then(|| last_day_in(own))
-                .flatten(),
+            due: due_day(section, &words, own, statement.keep),
             holds_until: is_of_moment.then(|| last_news_day(own, &words, day)).flatten(),
             keys: key.into_iter().collect(),
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
@@ -604,6 +599,18 @@ fn last_news_day(text: &str, words: &WordList, day: NaiveDate) -> Option<NaiveDa
     let days = says(cue_phrases::DAY_BOUND).map(|()| DAY_BOUND_DAYS);
     let days = days.or_else(|| says(cue_phrases::WEEK_BOUND).map(|()| WEEK_BOUND_DAYS))?;
     last_day_in(text).is_none().then(|| day.checked_add_days(days)).flatten()
+}
+
+/// Returns the day on which an open item is due.
+fn due_day(
+    section: WisdomSection,
+    words: &WordList,
+    own: &str,
+    is_kept: bool,
+) -> Option<NaiveDate> {
+    let is_due = section == WisdomSection::Open && words.has(cue_phrases::DEADLINE);
+    let named = is_due.then(|| last_day_in(own)).flatten();
+    if is_kept { Some(NaiveDate::MAX) } else { named }
 }
 
 /// Returns the last day that a text names.

@@ -190,7 +190,7 @@ pub(super) fn rate(statements: &mut [DigestStatement], newer: &NewerStatements) 
     for (statement, finished) in statements.iter_mut().zip(finished) {
         let age = newest - statement.day;
         let is_due = statement.due.is_some_and(|it| it >= newest);
-        let is_open = statement.kind == StatementKind::Open && !statement.is_kept && !is_due;
+        let is_open = statement.kind == StatementKind::Open && !is_due;
         let later = log_days.len() - log_days.partition_point(|it| *it <= statement.day);
         let open_age = if is_open { later.min(OLD_OPEN_DAYS) } else { 0 };
         let logarithm = |count: usize| as_f64(count.max(1)).ln();
