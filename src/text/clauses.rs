@@ -43,7 +43,8 @@ impl<'t> ParsedSentence<'t> {
         Self { text, words: words.to_vec() }
     }
 
-    /// Returns the clauses: they are separated by marks, and by commas before words that open a clause.
+    /// Returns the clauses: they are separated by marks, by `but` and the like, and by commas before words that open a
+    /// clause.
     pub(crate) fn clauses(&self) -> Vec<&[ParsedWord]> {
         self.split_clauses(false)
     }
@@ -57,11 +58,17 @@ impl<'t> ParsedSentence<'t> {
         let opens_clause = |at: usize| {
             self.words.get(at).is_some_and(|it| SENTENCES.clause_openers.contains(&&it.text[..]))
         };
+        let is_contrast = |at: usize| {
+            let before = &self.words[at - 1].text[..];
+            SENTENCES.contrasts.contains(&&self.words[at].text[..])
+                && !SENTENCES.no_contrast_after.contains(&before)
+        };
         let mut clauses = Vec::new();
         let mut from = 0;
         for (at, word) in self.words.iter().enumerate().skip(1) {
             let begins_clause = match word.separator {
                 Separator::ClauseMark => true,
+                _ if is_contrast(at) => true,
                 Separator::Comma => {
                     let is_conjunction = SENTENCES.conjunctions.contains(&&word.text[..]);
                     opens_clause(at) || (is_conjunction && opens_clause(at + 1))

@@ -180,6 +180,10 @@ pub(crate) struct ClaimLexicon {
     pub(crate) cancels_negation: LexiconWords,
     pub(crate) implicit_negations: LexiconWords,
     pub(crate) failures: LexiconWords,
+    pub(crate) from_words: LexiconWords,
+    pub(crate) to_words: LexiconWords,
+    pub(crate) advice_openers: LexiconWords,
+    pub(crate) ban_openers: LexiconWords,
     pub(crate) action_forms: FormLists,
     pub(crate) between_subject_and_verb: LexiconWords,
     pub(crate) before_things: LexiconWords,
@@ -445,6 +449,8 @@ pub(crate) struct SentenceLexicon {
     pub(crate) unspaced: UnspacedSentenceLexicon,
     pub(crate) conjunctions: LexiconWords,
     pub(crate) clause_openers: LexiconWords,
+    pub(crate) contrasts: LexiconWords,
+    pub(crate) no_contrast_after: LexiconWords,
 }
 
 /// The same for scripts without spaces, which are matched by characters.

@@ -406,6 +406,13 @@ impl<'s> CitedText<'s> {
         if self.lines.iter().any(|it| contains_word(it.1, raw)) {
             return true;
         }
+        // `load()` is the function of a line with `load(path)`.
+        if let Some(call) = raw.trim_matches('`').strip_suffix(')').filter(|it| it.ends_with('('))
+            && call.len() > 1
+            && self.lines.iter().any(|it| it.1.contains(call))
+        {
+            return true;
+        }
         let kind = atom_class(atom.kind);
         let norm = norm.to_lowercase();
         if kind == AtomClass::Word && self.contains_lowercase(&norm) {

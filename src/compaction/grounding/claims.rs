@@ -52,11 +52,15 @@ pub(super) struct CitedClaims<'p> {
     /// The same for the parts between commas and other marks.
     segments: Vec<SentencePeople>,
     stems: StemSet,
+    /// The words in web addresses, which often are titles: `/unit-testing-a-vuex-store`.
+    address_stems: StemSet,
     /// Capitalized words, by the words before and after them.
     names_by_context: HashMap<(String, String), HashSet<String>>,
     words: HashSet<String>,
     /// How many words negate.
     negations: usize,
+    /// What the lines leave behind: `changed from cron to a timer`.
+    left: StemSet,
     names: NameReader<'p>,
 }
 
@@ -84,15 +88,27 @@ impl<'p> CitedClaims<'p> {
             sentences: Vec::new(),
             segments: Vec::new(),
             stems: StemSet::new(),
+            address_stems: StemSet::new(),
             names_by_context: HashMap::new(),
             words: HashSet::new(),
             negations: 0,
+            left: StemSet::new(),
             names,
         };
         for line in lines {
+            let addresses = line.split_whitespace().filter(|it| it.contains("://"));
+            for address in addresses {
+                let words = address.split(|c: char| !c.is_alphanumeric()).collect::<Vec<_>>();
+                let words = parse_sentences(&words.join(" "))
+                    .iter()
+                    .flat_map(|it| content_stems(&it.words))
+                    .collect::<StemSet>();
+                all.address_stems.extend(words);
+            }
             let parsed = parse_sentences(line);
             for sentence in &parsed {
                 all.negations += count_negations(&sentence.words);
+                all.left.extend(left_behind(&sentence.words));
                 all.words.extend(sentence.words.iter().map(|it| it.text.clone()));
                 all.words
                     .extend(sentence.words.iter().map(|it| strip_possessive(&it.text).to_owned()));
@@ -219,10 +235,13 @@ impl<'p> CitedClaims<'p> {
         sentence_words: &HashSet<&str>,
         may_negate: bool,
     ) -> bool {
-        if may_negate && self.answers_no() {
+        let is_left = !clause.negated_heads.is_empty()
+            && clause.negated.is_subset(&self.left)
+            && clause.negation_words == 1;
+        if is_left || (may_negate && self.answers_no()) {
             return true;
         }
-        !self.states_all_of(clause)
+        !self.states_all_of(clause, sentence_words)
             && ((may_negate && self.negates_near(clause))
                 || self.reports_failure(clause, sentence_words))
     }
@@ -233,9 +252,13 @@ impl<'p> CitedClaims<'p> {
     }
 
     /// Returns whether a clause of the lines has all words of this one, and does not negate what this one does.
-    fn states_all_of(&self, clause: &Clause) -> bool {
+    fn states_all_of(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
+        // `but Linux is not`
+        let is_short = |it: &Clause| clause.stems.len() == 1 && it.negations >= clause.negations;
         self.clauses.iter().any(|it| {
             clause.stems.is_subset(&it.stems)
+                && !is_short(it)
+                && !has_failure(it, sentence_words)
                 && (clause.negation_words > it.negation_words
                     || !clause.negated_heads.is_subset(&it.negated_heads))
         })
@@ -246,7 +269,8 @@ impl<'p> CitedClaims<'p> {
         self.clauses.iter().any(|it| {
             it.negations > 0
                 && (!it.negated_heads.is_disjoint(&clause.negated_heads)
-                    || it.stems.intersection(&clause.stems).nth(1).is_some())
+                    || it.stems.intersection(&clause.stems).nth(1).is_some()
+                    || (clause.stems.len() == 1 && clause.stems.is_subset(&it.stems)))
         })
     }
 
@@ -254,10 +278,8 @@ impl<'p> CitedClaims<'p> {
     /// is "the export does not work".
     fn reports_failure(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
         self.clauses.iter().any(|it| {
-            let failure = |word: &String| {
-                CLAIMS.failures.contains(&&word[..]) && !is_kept(word, sentence_words)
-            };
-            it.words.iter().any(failure) && !it.stems.is_disjoint(&clause.negated)
+            let is_same = || it.stems.intersection(&clause.stems).nth(1).is_some();
+            has_failure(it, sentence_words) && (!it.stems.is_disjoint(&clause.negated) || is_same())
         })
     }
 
@@ -372,12 +394,14 @@ impl<'p> CitedClaims<'p> {
     pub(super) fn is_unrelated(&self, item: &str, context: &[&str], amounts: usize) -> bool {
         let context = context.iter().flat_map(|it| parse_sentences(it));
         let context = context.flat_map(|it| content_stems(&it.words));
-        let stems: StemSet = self.stems.iter().cloned().chain(context).collect();
+        let stems: StemSet =
+            self.stems.iter().chain(&self.address_stems).cloned().chain(context).collect();
         let all = parse_sentences(item);
         let all = all.iter().flat_map(|it| content_stems(&it.words));
         let all: StemSet = all.filter(|it| !it.starts_with(|c: char| c.is_ascii_digit())).collect();
         let shared = all.intersection(&stems).count();
-        let shared_own = all.intersection(&self.stems).count();
+        let own = |it: &&String| self.stems.contains(*it) || self.address_stems.contains(*it);
+        let shared_own = all.iter().filter(own).count();
         let near = all.iter().filter(|it| {
             let start: String = it.chars().take(4).collect();
             self.stems.range(start.clone()..).next().is_some_and(|it| it.starts_with(&start))
@@ -388,6 +412,43 @@ impl<'p> CitedClaims<'p> {
         let all = all.len() + amounts;
         (all >= 3 && shared_own == 0) || (all >= 6 && shared * 4 < all)
     }
+}
+
+/// Returns whether a clause reports a failure in words that a sentence of the item lacks.
+fn has_failure(clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
+    let is_dropped = |word: &&String| !is_kept(word, sentence_words);
+    clause.words.iter().filter(is_dropped).any(|it| CLAIMS.failures.contains(&&it[..]))
+}
+
+/// Returns the stems of what words say was left: `from cron to a timer`.
+fn left_behind(words: &[ParsedWord]) -> StemSet {
+    const WORDS_MAX: usize = 8;
+    let mut left = StemSet::new();
+    for (at, word) in words.iter().enumerate() {
+        if CLAIMS.from_words.contains(&&word.text[..]) {
+            let behind = &words[at + 1..words.len().min(at + 1 + WORDS_MAX)];
+            let end = behind.iter().position(|it| CLAIMS.to_words.contains(&&it.text[..]));
+            left.extend(end.into_iter().flat_map(|it| content_stems(&behind[..it])));
+        }
+    }
+    left
+}
+
+/// Returns whether a title advises something: to look after it, or, if the text reports something that fails or is not
+/// so, not to do it.
+pub(super) fn is_advice(title: &str, text: &str) -> bool {
+    let title = parse_sentences(title);
+    let Some(words) = title.first().map(|it| &it.words) else { return false };
+    let word = |at: usize| words.get(at).map_or("", |it| &it.text[..]);
+    let opens = |all: &[&'static str]| {
+        all.contains(&word(0)) || all.contains(&&format!("{} {}", word(0), word(1))[..])
+    };
+    let fails = |it: &ParsedWord| CLAIMS.failures.contains(&&it.text[..]);
+    opens(&CLAIMS.advice_openers)
+        || opens(&CLAIMS.ban_openers)
+            && parse_sentences(text)
+                .iter()
+                .any(|it| count_negations(&it.words) > 0 || it.words.iter().any(fails))
 }
 
 /// Returns the name of a person that opens a sentence or clause of the item and is not in the lines.

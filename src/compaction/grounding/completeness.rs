@@ -23,6 +23,9 @@ const LINES_MAX: usize = 3;
 /// A longer line is a report of its own, of which an item says the gist.
 const LINE_CHARS_MAX: usize = 400;
 
+/// A line with more amounts is full of figures, of which an item takes one.
+const AMOUNTS_MAX: usize = 3;
+
 /// Words before a number that names something and measures nothing.
 const NUMBERED: &[&str] = &[
     "pid", "port", "id", "no", "nr", "number", "build", "issue", "ticket", "pr", "line", "lines",
@@ -30,7 +33,7 @@ const NUMBERED: &[&str] = &[
     "línea", "ligne",
 ];
 
-/// The least share of an item's words in a line that it is about.
+/// The least share of an item's words in a line that it is about, and of the line's words in the item.
 const SHARE_MIN: f64 = 0.5;
 
 /// How many amounts and days of its lines an item keeps.
@@ -58,6 +61,9 @@ pub(crate) fn of_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Compl
         let Some(line) = sources.line(&address.stem, address.line) else { continue };
         let text = line.text();
         if text.chars().count() > LINE_CHARS_MAX || !is_about(&words, text) {
+            continue;
+        }
+        if required_atoms(text).count() > AMOUNTS_MAX {
             continue;
         }
         for amount in required_atoms(text) {
@@ -89,7 +95,12 @@ fn required_atoms(text: &str) -> impl Iterator<Item = Atom> {
 }
 
 fn is_name(text: &str, number: &Atom) -> bool {
-    let before = text[..number.start].trim_end_matches([' ', ':', '=', '.', '`']);
+    // `lines 148-150`
+    let is_range = |it: &&str| it.ends_with(|c: char| c.is_ascii_digit());
+    let range = text[..number.start].strip_suffix(['-', '–']).filter(is_range);
+    let range = range.map(|it| it.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let before = range.unwrap_or(&text[..number.start]);
+    let before = before.trim_end_matches([' ', ':', '=', '.', '`']);
     let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     text[..number.start].ends_with('#')
         || before.len() < number.start && NUMBERED.contains(&&word.to_lowercase()[..])
@@ -107,7 +118,8 @@ fn is_date_of_citation(amount: &Atom, norm: &str, citation: &Citation) -> bool {
 fn is_about(words: &BTreeSet<String>, line: &str) -> bool {
     let theirs = words::long_words(line);
     let shared = words.intersection(&theirs).count();
-    !words.is_empty() && shared as f64 >= words.len() as f64 * SHARE_MIN
+    let is_most_of = |all: usize| shared as f64 >= all as f64 * SHARE_MIN;
+    !words.is_empty() && is_most_of(words.len()) && is_most_of(theirs.len())
 }
 
 #[cfg(test)]
@@ -117,7 +129,7 @@ mod tests {
 
     #[track_caller]
     fn check(bullet: &str, kept_count: usize, dropped: &[&str]) {
-        let text = "The importer moved to SQLite for $1,200 and runs 14% faster since 3 May\nLunch with 12 people\nRestarted the relay with PID 48213 on port 18789 for ticket #412 in 12 seconds";
+        let text = "The importer moved to SQLite for $1,200 and runs 14% faster since 3 May\nLunch with 12 people\nRestarted the relay with PID 48213 on port 18789 for ticket #412 in 12 seconds\nPrices: berth 40 EUR, crane 120 EUR, water 4 EUR, power 9 EUR";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
         let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
         let seen = of_item(&Item::parse(bullet), &logs);
@@ -150,6 +162,9 @@ mod tests {
         check("A quiet spring with other matters entirely [2026-04-02:1]", 0, &[]);
         check("Importer moved to SQLite", 0, &[]);
         // What names a process, a port or a ticket is no amount.
-        check("Restarted the relay for a ticket [2026-04-02:3]", 0, &["12"]);
+        check("Restarted the relay for a ticket, with its port [2026-04-02:3]", 0, &["12"]);
+        // Of a line full of figures, and of one that says much else, an item takes what it needs.
+        check("Prices of berth and crane [2026-04-02:4]", 0, &[]);
+        check("Importer moved [2026-04-02:1]", 0, &[]);
     }
 }

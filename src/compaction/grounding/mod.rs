@@ -354,6 +354,33 @@ pub fn check_title<S: LineLookup + ?Sized>(
     cited.check_strength(title)
 }
 
+/// Checks an entry of `WISDOM.md`. Its title may order what its lines give cause for, `Verify that forks run their tests`
+/// where they did not: then it is checked as a title, and the text by itself.
+///
+/// # Errors
+///
+/// Returns the first rule that the entry breaks.
+pub fn check_entry<S: LineLookup + ?Sized>(
+    title: &str,
+    text: &str,
+    citation: &Citation,
+    sources: &S,
+) -> Result<(), Violation> {
+    let item = |text: String| Item { text, citation: Some(citation.clone()) };
+    let whole = if title.is_empty() { text.to_owned() } else { format!("{title}. {text}") };
+    match check(&item(whole), sources) {
+        Err(
+            Violation::NegationDropped { words }
+            | Violation::NegationAdded { words }
+            | Violation::HedgeDropped { words },
+        ) if title.contains(&words) && claims::is_advice(title, text) => {
+            check_title(title, citation, sources)?;
+            check(&item(text.to_owned()), sources)
+        }
+        checked => checked,
+    }
+}
+
 /// Returns whether an item is rejected only because it looks like an attack.
 pub fn is_only_suspicious<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> bool {
     check(item, sources).is_err_and(|it| it.is_suspicious())
@@ -447,10 +474,13 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         let found = atoms.partition_point(|it| it.end <= at);
         atoms.get(found).is_some_and(|it| it.start <= at && of.contains(&it.kind))
     };
+    // The first of nested items may say what the others are.
+    let items = cited.list_items();
+    let counts_items = |it: &Quantity| it.counts(items) || (items > 2 && it.counts(items - 1));
     let is_counted = |it: &Quantity| {
         is_part_of(it.start, VERBATIM_KINDS)
             || counts_days(&item.text[it.start..], citation)
-            || (it.start < it.end && it.counts(cited.list_items()) && !cited.counts_noun_of(it))
+            || (it.start < it.end && counts_items(it) && !cited.counts_noun_of(it))
     };
     let missing = cited.first_unsupported(&item.text, &quantities, is_counted);
     if let Some((start, end)) = missing {

@@ -188,3 +188,64 @@ fn the_violation_names_what_the_lines_lack() {
     check_item("Due 4 May [2026-04-02:1]", "`4 May` is in none of the cited lines");
     check_item("See #41 [2026-04-02:3]", "`#41` is in none of the cited lines");
 }
+
+/// What careful readers of the prompts wrote of true lines, and what is false of the same lines.
+#[test]
+fn other_words_for_the_same_pass_and_what_is_false_does_not() {
+    let lines = [
+        "- Changed the fallback role from keeper to guest",
+        "- Mac seems happy with the new builder but Linux is not happy: it includes several copies",
+        "- 3.5.0 fails to clean the input box",
+        "- Moved `load(path)` to the depth reader",
+        "- The cache and the index were moved",
+        "- https://tides.example/unit-testing-a-depth-store-with-the-pier-runner",
+        "- Gives the answer the maximum attention",
+        "- trying to build the chart on Windows, ughh build problem",
+    ];
+    let log = DailyLog::parse("2026-04-02".parse().unwrap(), lines.join("\n").as_bytes()).unwrap();
+    let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
+    let check = |text: &str, line: u32| {
+        check_model_item(&Item::parse(&format!("{text} [2026-04-02:{line}]")), &logs)
+    };
+    for (text, line) in [
+        ("The fallback role is now guest, not keeper", 1),
+        ("Linux is not happy with the new builder: it includes several copies", 2),
+        ("Mac seems happy with the new builder, but Linux is not", 2),
+        ("3.5.0 does not clear the input box", 3),
+        ("`load()` is in the depth reader now", 4),
+        ("A post on unit testing a depth store with the pier runner", 6),
+        ("Gives the answer the most attention", 7),
+        ("The chart does not build on Windows", 8),
+    ] {
+        assert_eq!(check(text, line), Ok(()), "{text}");
+    }
+    for (text, line) in [
+        ("The fallback role is now keeper, not guest", 1),
+        ("Linux is happy with the new builder", 2),
+        ("`save()` is in the depth reader now", 4),
+        ("Three things were moved: cache and index", 5),
+        ("A post on ferry prices of the northern islands", 6),
+    ] {
+        assert!(check(text, line).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_title_may_advise_what_its_lines_give_cause_for() {
+    let lines = [
+        "- The fork did not run its tests, so the error was swallowed",
+        "- Deploying on Fridays is fine with the office",
+    ];
+    let log = DailyLog::parse("2026-04-02".parse().unwrap(), lines.join("\n").as_bytes()).unwrap();
+    let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
+    let check = |title: &str, text: &str, line: u32| {
+        let item = Item::parse(&format!("{text} [2026-04-02:{line}]"));
+        check_entry(title, &item.text, item.citation.as_ref().unwrap(), &logs)
+    };
+    let text = "The fork did not run its tests, so the error was swallowed.";
+    assert_eq!(check("Verify that a fork runs its tests", text, 1), Ok(()));
+    assert_eq!(check("Do not swallow an error of a fork", text, 1), Ok(()));
+    let text = "Deploying on Fridays is fine with the office.";
+    assert!(check("Never deploy on Fridays", text, 2).is_err());
+    assert!(check("Verify 12 forks", text, 2).is_err());
+}

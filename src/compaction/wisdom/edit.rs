@@ -691,7 +691,7 @@ impl WisdomEdit<'_> {
         citation: &Citation,
     ) -> Result<(), Violation> {
         let item = Item { text: words_of(title, text), citation: Some(citation.clone()) };
-        let checked = grounding::check(&item, self.logs);
+        let checked = grounding::check_entry(title, text, citation, self.logs);
         if self.memories.iter().any(|it| is_supported_by_memory(it, &item)) {
             Ok(())
         } else {

@@ -23,6 +23,8 @@ pub enum BlockKind {
     Lines,
     /// Bullets of weekly or monthly files: `b12`.
     Bullets,
+    /// Statements of memories: `s3f2a90`, the first digits of their hashes.
+    Statements,
 }
 
 /// A line of a request.
@@ -52,6 +54,7 @@ impl BlockKind {
         match self {
             Self::Lines => 'L',
             Self::Bullets => 'b',
+            Self::Statements => 's',
         }
     }
 }
@@ -68,7 +71,10 @@ impl DataBlock {
 
     /// Returns the id of one of its lines.
     pub fn id_of(&self, line: &DataLine) -> String {
-        format!("{}{}", self.kind.letter(), line.number)
+        match self.kind {
+            BlockKind::Statements => format!("s{:0width$x}", line.number, width = STATEMENT_DIGITS),
+            kind => format!("{}{}", kind.letter(), line.number),
+        }
     }
 }
 
@@ -207,22 +213,30 @@ impl LineIds {
         Item { text: words.trim_end().to_owned(), citation }
     }
 
-    /// Returns the ids of lines, as a reply would name them; of those that were not shown the addresses.
+    /// Returns the ids of lines, as a reply would name them: of the lines and bullets that these hold as a whole, then
+    /// of statements; of those that were not shown the addresses.
     pub fn print(&self, citation: &Citation) -> String {
         let mut ids: Vec<(char, u32)> = self
             .by_number
             .iter()
-            .filter(|(_, lines)| citation.overlaps(lines))
+            .filter(|(_, lines)| citation.covers(lines))
             .map(|it| *it.0)
             .collect();
         ids.sort_unstable();
-        let shown: Vec<&Citation> = ids.iter().map(|it| &self.by_number[it]).collect();
+        let mut shown: Vec<&Citation> = ids.iter().map(|it| &self.by_number[it]).collect();
+        let letter = |it: char| if it == 'l' { 'L' } else { it };
+        let mut names: Vec<String> =
+            ids.iter().map(|it| format!("{}{}", letter(it.0), it.1)).collect();
+        for (hash, lines) in &self.statements {
+            let Some(lines) = lines.as_ref().filter(|it| citation.covers(it)) else { continue };
+            if lines.addresses().any(|it| !shown.iter().any(|lines| lines.cites(&it))) {
+                names.push(self.print_statement(hash));
+                shown.push(lines);
+            }
+        }
         let is_other = |it: &Address| !shown.iter().any(|lines| lines.cites(it));
         let others: Vec<Address> = citation.addresses().filter(is_other).collect();
-        let letter = |it: char| if it == 'l' { 'L' } else { it };
-        let mut parts = vec![
-            ids.iter().map(|it| format!("{}{}", letter(it.0), it.1)).collect::<Vec<_>>().join(", "),
-        ];
+        let mut parts = vec![names.join(", ")];
         parts.extend(Citation::from_addresses(&others).map(|it| it.to_string()));
         parts.retain(|it| !it.is_empty());
         parts.join("; ")
@@ -247,6 +261,17 @@ const STATEMENT_DIGITS_MIN: usize = 4;
 /// Returns the id of a statement of a memory.
 pub fn statement_id(hash: &str) -> String {
     format!("s{}", hash.get(..STATEMENT_DIGITS).unwrap_or(hash))
+}
+
+/// Returns the statements of memories as a block, which a second try shows where an item is derived from them.
+pub fn block_of_statements(statements: impl IntoIterator<Item = Item>) -> DataBlock {
+    let line = |it: Item| {
+        let hash = it.hash();
+        let number = u32::from_str_radix(hash.get(..STATEMENT_DIGITS)?, 16).ok()?;
+        Some(DataLine { number, citation: it.citation?, text: it.text })
+    };
+    let lines = statements.into_iter().filter_map(line).collect();
+    DataBlock { lines, ..DataBlock::new(BlockKind::Statements, "Memories".to_owned()) }
 }
 
 /// Returns the lines of logs, one block per log.

@@ -16,6 +16,7 @@ use crate::{
     engine::{DistillInput, Distillation, EngineError, UnreadableItem, WisdomOp},
     memory::{
         address::Citation,
+        item::Item,
         typed::TypedMemory,
         wisdom::{WisdomEntry, WisdomFile},
     },
@@ -64,6 +65,7 @@ impl ReplyItem for WisdomOp {
             "text": words.map(|it| it.1),
             "category": category,
             "reason": reason,
+            // What it is derived from is named in `citations` alone.
             "from": [],
             "citations": self.citation().map(|it| ids.print(it)),
         })
@@ -100,11 +102,15 @@ impl ModelEngine {
         let room = self.room_chars(&self.wisdom_request(input, "", "")) / 2;
         let (current, statements) = current_wisdom(input, room.min(MEMORIES_CHARS_MAX));
         let empty = self.wisdom_request(input, &current, "");
-        let ids = LineIds::of(&blocks).with_statements(statements);
+        let keys = statements.iter().map(|it| (it.hash(), it.citation.clone()));
+        let ids = LineIds::of(&blocks).with_statements(keys);
+        // A second try shows the statements from which an operation is derived, too.
+        let mut shown = blocks.clone();
+        shown.push(request_data::block_of_statements(statements));
         let check =
             |op: Result<WisdomOp, UnreadableItem>| checked::check_item(op, |op| (input.check)(op));
         let reading = ReplyReading {
-            blocks: &blocks,
+            blocks: &shown,
             ids: &ids,
             properties: properties(),
             read: &|text| Ok(parse_reply(text, input, &ids)?.into_iter().map(check).collect()),
@@ -138,12 +144,8 @@ impl ModelEngine {
     }
 }
 
-/// Returns the entries and at most `room` characters of memories, newest first, with the hash and the lines of each
-/// statement in them.
-fn current_wisdom(
-    input: &DistillInput<'_>,
-    mut room: usize,
-) -> (String, Vec<(String, Option<Citation>)>) {
+/// Returns the entries and at most `room` characters of memories, newest first, with the statements in them.
+fn current_wisdom(input: &DistillInput<'_>, mut room: usize) -> (String, Vec<Item>) {
     let mut current = String::from("Entries:\n");
     for entry in input.entries {
         write_entry(&mut current, entry);
@@ -161,7 +163,7 @@ fn current_wisdom(
         let Some(left) = room.checked_sub(listed.chars().count()) else { break };
         room = left;
         current.push_str(&listed);
-        statements.extend(memories::statement_keys(memory));
+        statements.extend(memory.known_statements().into_iter().map(|it| it.item));
     }
     (current, statements)
 }
