@@ -5,6 +5,7 @@
 mod daemon;
 mod embeddings;
 mod engine;
+pub(crate) mod health;
 mod jobs;
 pub(super) mod problems;
 mod sessions;
