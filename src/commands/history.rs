@@ -362,8 +362,8 @@ impl RunSummary {
     }
 
     fn row(self) -> Vec<String> {
-        let when = self.started_local();
         const NAMED_MAX: usize = 3;
+        let when = self.started_local();
         let count =
             |it: &[String]| if it.is_empty() { "-".to_owned() } else { it.len().to_string() };
         let (written, removed) = (count(&self.written), count(&self.removed));

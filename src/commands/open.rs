@@ -48,11 +48,14 @@ pub(super) struct ServeArgs {
 /// What serves and exports the page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageProgram {
-    /// Serves the page until it is idle or interrupted. Calls the function once, when it listens.
-    pub(crate) serve: fn(&PageRequest, &mut dyn FnMut(&PageLink)) -> CommandResult<()>,
+    /// Serves the page until it is idle or interrupted.
+    pub(crate) serve: fn(&PageRequest, WhenReady<'_>) -> CommandResult<()>,
     /// Writes the pages of a folder as files into a new folder, and returns how many.
     pub(crate) export: fn(&PageRequest, &std::path::Path) -> CommandResult<usize>,
 }
+
+/// What is called once, when the server listens.
+pub(crate) type WhenReady<'a> = &'a mut dyn FnMut(&PageLink);
 
 /// What to show.
 #[derive(Debug)]

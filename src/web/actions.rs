@@ -107,7 +107,7 @@ fn correct(
             }
         }
     };
-    let page = pages::review::correct_page(context, path, line, text, Some(preview))?;
+    let page = pages::review::correct_page(context, path, line, text, Some(preview));
     Ok(ActionResult::Show(page))
 }
 

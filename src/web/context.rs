@@ -123,9 +123,8 @@ impl PageContext {
 
     /// Returns a link, or only the text if there is no such page.
     pub(super) fn link(&self, page: &PageAddress, text: impl Render) -> Markup {
-        match self.href(page) {
-            Some(href) => html! { a href=(href) { (text) } },
-            None => html! { (text) },
+        html! {
+            @if let Some(href) = self.href(page) { a href=(href) { (text) } } @else { (text) }
         }
     }
 
@@ -137,8 +136,16 @@ impl PageContext {
         }
     }
 
+    /// Returns the log or session record at a path; `None` for another file, such as a summary.
+    pub(super) fn log_stem(&self, path: &str) -> Option<Stem> {
+        self.root.vault.layout().stem_at(path).filter(|it| !it.is_summary())
+    }
+
     /// Returns a sanitized log or session record; `None` if there is none.
     pub(super) fn log(&self, stem: &Stem) -> Option<Rc<SanitizedLog>> {
+        if stem.is_summary() {
+            return None;
+        }
         if let Some(known) = self.logs.borrow().get(stem) {
             return known.clone();
         }

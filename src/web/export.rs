@@ -47,9 +47,9 @@ pub(super) fn export(request: &PageRequest, dir: &Path) -> CommandResult<usize> 
     while let Some(address) = queue.pop_front() {
         let Some((name, _)) = address.file_name() else { continue };
         // A page that cannot be made says why in its place, so that links to it still work.
-        let content = pages::render(&context, &address, &Fields::default())
+        let shown = pages::render(&context, &address, &Fields::default())
             .unwrap_or_else(|error| layout::error_content(&error));
-        write_file(dir, &name, &layout::page(&context, &address, &content).into_string())?;
+        write_file(dir, &name, &layout::page(&context, &address, &shown).into_string())?;
         written += 1;
         for linked in context.take_linked() {
             if seen.insert(linked.clone()) {
@@ -69,13 +69,11 @@ fn create_folder(dir: &Path) -> CommandResult<()> {
         Ok(()) => return Ok(()),
     }
     let mut entries = fs::read_dir(dir).map_err(|error| cannot_write(dir, &error))?;
-    match entries.next() {
-        None => Ok(()),
-        Some(_) => {
-            let what = format!("`{}` is not empty", dir.display());
-            Err(CommandError::usage(what).hint("name a folder that does not exist"))
-        }
+    if entries.next().is_none() {
+        return Ok(());
     }
+    let what = format!("`{}` is not empty", dir.display());
+    Err(CommandError::usage(what).hint("name a folder that does not exist"))
 }
 
 fn write_file(dir: &Path, name: &str, content: &str) -> CommandResult<()> {

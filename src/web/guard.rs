@@ -74,12 +74,14 @@ impl SessionGuard {
 
     /// Uses up the token of the link. Returns the cookie to set.
     pub(super) fn exchange(&self, token: &str) -> Result<String, GuardError> {
+        let hash = blake3::hash(token.as_bytes());
         let mut valid = self.token.lock().unwrap_or_else(PoisonError::into_inner);
         // The comparison of hashes takes the same time for each value.
-        if *valid != Some(blake3::hash(token.as_bytes())) {
+        let used = valid.take_if(|it| *it == hash);
+        drop(valid);
+        if used.is_none() {
             return Err(GuardError::UsedToken);
         }
-        *valid = None;
         let (name, value) = (self.cookie_name(), &self.session);
         Ok(format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict"))
     }

@@ -24,12 +24,12 @@ const SECTIONS: [(&str, PageAddress, &str); 8] = [
 ];
 
 /// Returns a whole page.
-pub(super) fn page(context: &PageContext, address: &PageAddress, content: &PageContent) -> Markup {
+pub(super) fn page(context: &PageContext, address: &PageAddress, shown: &PageContent) -> Markup {
     let current = section_of(address);
     html! {
         (DOCTYPE)
         html lang="en" {
-            (head(context, &content.title))
+            (head(context, &shown.title))
             body data-events=[(!context.is_export()).then(|| format!("/events/{}", context.folder.index))] {
                 a .skip href="#content" { "Skip to the content" }
                 header {
@@ -48,8 +48,8 @@ pub(super) fn page(context: &PageContext, address: &PageAddress, content: &PageC
                     }
                 }
                 main #content tabindex="-1" {
-                    h1 { (content.title) }
-                    (content.body)
+                    h1 { (shown.title) }
+                    (shown.body)
                 }
                 footer {
                     @if context.is_export() {

@@ -176,6 +176,9 @@ fn blocks_of(text: &str) -> Vec<Block<'_>> {
         let bare = line.trim();
         if bare.is_empty() || bare == "---" || (bare.starts_with("<!--") && bare.ends_with("-->")) {
             is_open = false;
+        } else if line.starts_with("# ") {
+            // The page has a title of its own.
+            is_open = false;
         } else if let Some(title) = heading(line) {
             blocks.push(Block::Heading(title));
             is_open = false;

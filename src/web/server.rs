@@ -40,13 +40,13 @@ use crate::{
     commands::{
         GlobalArgs,
         error::{CommandError, CommandErrorKind, CommandResult},
-        open::{PageLink, PageRequest},
+        open::{PageLink, PageRequest, WhenReady},
     },
     recall::search::SearchCache,
 };
 
 /// The server ends after this time without a request.
-const IDLE_MAX: Duration = Duration::from_hours(1);
+const IDLE_MAX: Duration = Duration::from_secs(60 * 60);
 /// A form is a few fields and one text.
 const FORM_BYTES_MAX: usize = 256 * 1024;
 /// How many pages are made at once; others wait.
@@ -74,7 +74,7 @@ struct Activity {
 }
 
 /// Serves the page until an interrupt, or until nobody asked for an hour.
-pub(super) fn serve(request: &PageRequest, ready: &mut dyn FnMut(&PageLink)) -> CommandResult<()> {
+pub(super) fn serve(request: &PageRequest, ready: WhenReady<'_>) -> CommandResult<()> {
     let wanted = request.port.unwrap_or(0);
     let cannot_listen = |e: std::io::Error| {
         let error = CommandError::new(
@@ -241,7 +241,7 @@ impl PageServer {
                 Err(error) => return failure(&error),
             };
             match pages::render(&context, &address, &fields) {
-                Ok(content) => html(StatusCode::OK, layout::page(&context, &address, &content)),
+                Ok(shown) => html(StatusCode::OK, layout::page(&context, &address, &shown)),
                 Err(error) => error_page(&context, &address, &error),
             }
         })
@@ -264,8 +264,8 @@ impl PageServer {
                     let url = context.href(&page).unwrap_or_else(|| "/".to_owned());
                     redirect(&format!("{url}{query}"))
                 }
-                Ok(ActionResult::Show(content)) => {
-                    html(StatusCode::OK, layout::page(&context, &address, &content))
+                Ok(ActionResult::Show(shown)) => {
+                    html(StatusCode::OK, layout::page(&context, &address, &shown))
                 }
                 Err(error) => error_page(&context, &address, &error),
             }
@@ -367,7 +367,7 @@ mod tests {
         let begin = Instant::now();
         let other = Arc::clone(&activity);
         tokio::spawn(async move {
-            sleep(Duration::from_mins(50)).await;
+            sleep(Duration::from_secs(50 * 60)).await;
             other.touch();
         });
         activity.idle_for(IDLE_MAX).await;

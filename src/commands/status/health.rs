@@ -43,10 +43,10 @@ pub(crate) struct JobState {
 impl FolderHealth {
     /// Reads the state of the folder at `path`.
     pub(crate) fn read(call: &Invocation, path: &Path) -> CommandResult<Self> {
-        Ok(Self::of(root_status(call, path)?))
+        Ok(Self::of(&root_status(call, path)?))
     }
 
-    fn of(status: StatusReport) -> Self {
+    fn of(status: &StatusReport) -> Self {
         let job = |it: &StuckJob| JobState {
             tier: it.tier,
             period: it.period.clone(),

@@ -17,7 +17,7 @@ use crate::{
 /// How many groups are listed.
 const ROWS_MAX: usize = 60;
 
-pub(super) fn render(context: &PageContext) -> CommandResult<PageContent> {
+pub(super) fn render(context: &PageContext) -> PageContent {
     let health = FolderHealth::read(&context.call, &context.root.settings.path);
     let body = html! {
         (or_error(health.map(|it| budgets(&it))))
@@ -26,7 +26,7 @@ pub(super) fn render(context: &PageContext) -> CommandResult<PageContent> {
         (or_error(group(context, "By tier", UsageGroupBy::Stage)))
         (or_error(group(context, "By model", UsageGroupBy::Model)))
     };
-    Ok(PageContent { title: "Cost".to_owned(), body })
+    PageContent { title: "Cost".to_owned(), body }
 }
 
 fn budgets(health: &FolderHealth) -> Markup {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{age, memory_file, page_of_file};
+use super::{age, memory_file, or_error, page_of_file};
 use crate::{
     commands::{
         error::{CommandError, CommandResult},
@@ -82,21 +82,20 @@ pub(super) fn versions(
         Ok(joined::visible(&past.version_text(&history, version)?).to_owned())
     };
     let named = |it: &FileVersion| format!("{it}, {}", past.local_time(it.at));
-    let compared = match from {
-        Some(from) => match (text(from), text(to)) {
-            (Ok(old), Ok(new)) => html! {
-                p { "What caused the change: " strong { (history.describe_cause(to)) } "." }
-                (word_diff::side_by_side(&old, &new, [&named(from), &named(to)]))
-            },
-            (Err(error), _) | (_, Err(error)) => {
-                html! { p .problem role="alert" { (error.to_string()) } }
-            }
-        },
-        None => html! { p { "There is no older version to compare with." } },
-    };
+    let compared = from.map(|from| -> CommandResult<Markup> {
+        let (old, new) = (text(from)?, text(to)?);
+        Ok(html! {
+            p { "What caused the change: " strong { (history.describe_cause(to)) } "." }
+            (word_diff::side_by_side(&old, &new, [&named(from), &named(to)]))
+        })
+    });
     let body = html! {
         p { (context.link(&page_of_file(context, path), path)) }
-        (compared)
+        @if let Some(compared) = compared {
+            (or_error(compared))
+        } @else {
+            p { "There is no older version to compare with." }
+        }
         h2 { "All versions" }
         (version_list(context, path, &past, &history))
     };

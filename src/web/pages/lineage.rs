@@ -64,7 +64,7 @@ impl LineageGraph {
             return None;
         }
         let name = key.rsplit('/').next().unwrap_or(&key).replace(".md", "");
-        let text = Item::parse(&place.text).text;
+        let text = Item::parse(bare(&place.text)).text;
         self.nodes.push(GraphNode {
             column: column_of(context, &place.path),
             label: name,
@@ -118,7 +118,7 @@ fn place_of(source: &SourceRange) -> TracedItem {
 /// Returns the column of a file in the drawing.
 fn column_of(context: &PageContext, path: &str) -> usize {
     let layout = context.root.vault.layout();
-    if let Some(stem) = layout.stem_at(path) {
+    if let Some(stem) = context.log_stem(path) {
         return usize::from(stem.is_session());
     }
     if path == layout.wisdom() {
@@ -134,7 +134,7 @@ fn column_of(context: &PageContext, path: &str) -> usize {
 
 /// Returns the page about a line of a file.
 fn address_of(context: &PageContext, place: &TracedItem) -> PageAddress {
-    let stem = context.root.vault.layout().stem_at(&place.path);
+    let stem = context.log_stem(&place.path);
     match (stem, place.line) {
         (Some(stem), Some(line)) => PageAddress::Line(stem, line),
         (None, Some(line)) => PageAddress::Item(place.path.clone(), line),
@@ -159,7 +159,7 @@ pub(super) fn item(context: &PageContext, path: &str, line: u32) -> CommandResul
             }
         }
     }
-    let item = Item::parse(&trace.target.text);
+    let item = Item::parse(bare(&trace.target.text));
     let line = trace.target.line.unwrap_or(line);
     let others = others(&trace.target, derived.iter().flat_map(|it| &it.1));
     let body = html! {
@@ -192,10 +192,9 @@ fn derived_of<'a>(
     context: &PageContext,
     trace: &'a Trace,
 ) -> Vec<(&'a SourceRange, Vec<DerivedItem>)> {
-    let layout = context.root.vault.layout();
     let mut found = Vec::new();
     for source in trace.sources.iter().filter(|it| !it.gone).take(FOLLOWED_MAX) {
-        let Some(stem) = layout.stem_at(&source.path) else { continue };
+        let Some(stem) = context.log_stem(&source.path) else { continue };
         let line = format!("{stem}:{}", source.line_start);
         // What else comes from a line is an addition, and its absence no error.
         if let Ok(up) = trace_to_derived(&context.call, &context.root, &line) {
@@ -256,7 +255,7 @@ fn derived_list(context: &PageContext, items: &[&DerivedItem]) -> Markup {
                     li {
                         span .tag { (it.tier) } " "
                         (context.link(&address_of(context, &it.place), format!("{}{line}", it.place.path)))
-                        p dir="auto" { (markdown::statement_text(&Item::parse(&it.place.text).text)) }
+                        p dir="auto" { (markdown::statement_text(&Item::parse(bare(&it.place.text)).text)) }
                     }
                 }
             }
@@ -326,4 +325,9 @@ fn reason_left_out(context: &PageContext, stem: &Stem, number: u32) -> Option<St
     let path = context.root.vault.log_path(stem);
     let line = coverage.uncovered.into_iter().find(|it| it.path == path && it.line == number)?;
     Some(line.reason)
+}
+
+/// Returns the words of an item without the mark of its bullet.
+pub(super) fn bare(text: &str) -> &str {
+    text.trim_start().trim_start_matches("- ")
 }

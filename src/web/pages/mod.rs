@@ -35,7 +35,7 @@ pub(super) fn render(
     fields: &Fields,
 ) -> CommandResult<PageContent> {
     match address {
-        PageAddress::Today => today::render(context, fields),
+        PageAddress::Today => Ok(today::render(context)),
         PageAddress::Timeline(None) => timeline::years(context),
         PageAddress::Timeline(Some(year)) => timeline::year(context, *year),
         PageAddress::Period(period) => period::render(context, *period),
@@ -51,7 +51,7 @@ pub(super) fn render(
         PageAddress::Runs => runs::render(context, fields),
         PageAddress::Run(run) => runs::one(context, *run),
         PageAddress::Undo(run) => runs::undo_preview(context, *run),
-        PageAddress::Cost => cost::render(context),
+        PageAddress::Cost => Ok(cost::render(context)),
         PageAddress::Sessions => sessions::render(context),
         PageAddress::Session(stem) => sessions::one(context, stem),
     }
@@ -114,7 +114,7 @@ fn percent(part: usize, whole: usize) -> Option<usize> {
 /// Returns the address of the page about a memory file.
 fn page_of_file(context: &PageContext, path: &str) -> PageAddress {
     let layout = context.root.vault.layout();
-    if let Some(stem) = layout.stem_at(path) {
+    if let Some(stem) = context.log_stem(path) {
         return PageAddress::of_log_line(&stem, 1);
     }
     let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));

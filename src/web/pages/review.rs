@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{memory_file, page_of_file};
+use super::{lineage::bare, memory_file, page_of_file};
 use crate::{
     commands::{
         error::CommandResult,
@@ -110,7 +110,7 @@ fn is_editable(entry: &ReviewEntry) -> bool {
 }
 
 fn entry_text(context: &PageContext, entry: &ReviewEntry) -> Markup {
-    let stem = context.root.vault.layout().stem_at(&entry.path);
+    let stem = context.log_stem(&entry.path);
     let place = match (stem, entry.line) {
         (Some(stem), Some(line)) => PageAddress::Line(stem, line),
         _ => page_of_file(context, &entry.path),
@@ -148,8 +148,8 @@ pub(super) fn correct_form(
 ) -> CommandResult<PageContent> {
     let path = memory_file(context, path)?;
     let trace = trace_to_sources(&context.call, &context.root, &format!("{path}:{line}"))?;
-    let item = Item::parse(&trace.target.text);
-    correct_page(context, path, line, &item.text, None)
+    let item = Item::parse(bare(&trace.target.text));
+    Ok(correct_page(context, path, line, &item.text, None))
 }
 
 /// Returns the form with a text, and what it would change.
@@ -159,7 +159,7 @@ pub(in crate::web) fn correct_page(
     line: u32,
     text: &str,
     preview: Option<Markup>,
-) -> CommandResult<PageContent> {
+) -> PageContent {
     let address = PageAddress::Correct(path.to_owned(), line);
     let token = layout::form_token(context);
     let body = html! {
@@ -183,5 +183,5 @@ pub(in crate::web) fn correct_page(
         }
         p { (context.link(&PageAddress::Item(path.to_owned(), line), "Where it comes from")) }
     };
-    Ok(PageContent { title: "Correct".to_owned(), body })
+    PageContent { title: "Correct".to_owned(), body }
 }

@@ -134,16 +134,10 @@ fn hit_item(
     more: usize,
     highlighter: &mut Highlighter,
 ) -> Markup {
-    let stem = context.root.vault.layout().stem_at(&hit.path);
-    let page = |path: &str, line: u32| PageAddress::Item(path.to_owned(), line);
-    let own = match stem {
-        Some(stem) => PageAddress::Line(stem, hit.line),
-        None => page(&hit.path, hit.line),
-    };
     html! {
         li {
             p .place {
-                (context.link(&own, format!("{}:{}", hit.path, hit.line)))
+                (context.link(&address(context, &hit.path, hit.line), format!("{}:{}", hit.path, hit.line)))
                 " " (hit.date)
                 @if hit.origin == "external" { " " span .tag { "external" } }
                 @for by in hit.found_by.iter().filter(|it| **it != "words") { " " span .tag { "by " (by) } }
@@ -155,7 +149,7 @@ fn hit_item(
             @if !hit.via.is_empty() {
                 p .meta {
                     "via "
-                    @for via in &hit.via { (context.link(&page(&via.path, via.line), format!("{}:{}", via.path, via.line))) " " }
+                    @for via in &hit.via { (context.link(&address(context, &via.path, via.line), format!("{}:{}", via.path, via.line))) " " }
                 }
             }
             @if more > 0 { p .meta { "and " (more) " more like it" } }
@@ -163,10 +157,13 @@ fn hit_item(
     }
 }
 
+/// Returns the page about a line of a file.
 fn address(context: &PageContext, path: &str, line: u32) -> PageAddress {
-    match context.root.vault.layout().stem_at(path) {
+    match context.log_stem(path) {
         Some(stem) => PageAddress::Line(stem, line),
-        None => page_of_file(context, path),
+        // A hit through a memory names its first line, which is no item if the memory has several.
+        None if line == 1 => page_of_file(context, path),
+        None => PageAddress::Item(path.to_owned(), line),
     }
 }
 

@@ -81,7 +81,7 @@ impl FolderTimeline {
         let inventory = view.inventory;
         let days = || inventory.logs.keys().map(crate::memory::address::Stem::date);
         let (first_day, last_day) = (days().min(), days().max());
-        Ok(Self { plan, metrics, first_day, last_day, inventory })
+        Ok(Self { inventory, plan, metrics, first_day, last_day })
     }
 
     pub(super) fn state_of(&self, period: Period) -> PeriodState {
@@ -166,7 +166,7 @@ impl PeriodState {
 
     /// Returns the share of the bar that is drawn as kept.
     fn covered(&self) -> Option<f64> {
-        self.share.or_else(|| self.left_out.filter(|it| it.1 > 0).map(|_| 0.3))
+        self.share
     }
 }
 

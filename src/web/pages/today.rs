@@ -12,26 +12,24 @@ use crate::{
         joined,
         wisdom::{WisdomEntry, WisdomPart},
     },
-    web::{
-        address::PageAddress,
-        context::{Fields, PageContext},
-        layout::PageContent,
-        markdown, word_diff,
-    },
+    web::{address::PageAddress, context::PageContext, layout::PageContent, markdown, word_diff},
 };
+
+/// A heading, and the entries below it with their lines in the file.
+type WisdomGroup<'a> = (Option<&'a str>, Vec<(u32, &'a WisdomEntry)>);
 
 /// How many lines of an entry are shown.
 const LINES_MAX: usize = 12;
 /// How many entries of the review queue are named.
 const REVIEW_MAX: usize = 3;
 
-pub(super) fn render(context: &PageContext, _fields: &Fields) -> CommandResult<PageContent> {
+pub(super) fn render(context: &PageContext) -> PageContent {
     let body = html! {
         (or_error(health(context)))
         div .columns {
             section aria-labelledby="wisdom" {
                 h2 #wisdom { "What lasts" }
-                (or_error(wisdom(context)))
+                (wisdom(context))
             }
             div {
                 section aria-labelledby="review" {
@@ -45,7 +43,7 @@ pub(super) fn render(context: &PageContext, _fields: &Fields) -> CommandResult<P
             }
         }
     };
-    Ok(PageContent { title: "Today".to_owned(), body })
+    PageContent { title: "Today".to_owned(), body }
 }
 
 fn health(context: &PageContext) -> CommandResult<Markup> {
@@ -58,15 +56,15 @@ fn health(context: &PageContext) -> CommandResult<Markup> {
     })
 }
 
-fn wisdom(context: &PageContext) -> CommandResult<Markup> {
+fn wisdom(context: &PageContext) -> Markup {
     let path = context.root.vault.layout().wisdom();
     let Some(file) = context.wisdom() else {
-        return Ok(html! {
+        return html! {
             p { "There is no WISDOM.md yet. " code { "memoird compact" } " writes it from the logs of closed days." }
-        });
+        };
     };
     let mut lines = file.entries_with_lines().into_iter().map(|it| it.0);
-    let mut groups: Vec<(Option<&str>, Vec<(u32, &WisdomEntry)>)> = vec![(None, Vec::new())];
+    let mut groups: Vec<WisdomGroup<'_>> = vec![(None, Vec::new())];
     for part in file.parts() {
         match part {
             WisdomPart::Heading(title) => {
@@ -81,7 +79,7 @@ fn wisdom(context: &PageContext) -> CommandResult<Markup> {
             WisdomPart::Text(_) => {}
         }
     }
-    Ok(html! {
+    html! {
         @for (title, entries) in groups.iter().filter(|it| !it.1.is_empty()) {
             @if let Some(title) = title { h3 dir="auto" { (title) } }
             ul .entries lang="" {
@@ -91,7 +89,7 @@ fn wisdom(context: &PageContext) -> CommandResult<Markup> {
         p {
             (context.link(&PageAddress::Versions(path), "All versions of WISDOM.md"))
         }
-    })
+    }
 }
 
 fn entry_item(context: &PageContext, path: &str, line: u32, entry: &WisdomEntry) -> Markup {

@@ -112,7 +112,7 @@ fn list(
         .filter(|(_, _, it)| is_listed(it))
         .map(|(topic, line, it)| (topic, line, &it.item))
         .collect();
-    found.sort_by(|a, b| newest(b.2).cmp(&newest(a.2)));
+    found.sort_by_key(|it| std::cmp::Reverse(newest(it.2)));
     html! {
         @if !found.is_empty() {
             section aria-labelledby=(id) {
