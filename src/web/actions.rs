@@ -6,13 +6,13 @@ use super::{
     address::PageAddress,
     context::{Fields, PageContext},
     layout::PageContent,
-    pages, word_diff,
+    pages, progress, word_diff,
 };
 use crate::{
     commands::{
         compact,
         correct::{CorrectOptions, correct_item},
-        error::{CommandError, CommandResult},
+        error::{CommandError, CommandErrorKind, CommandResult},
         review, undo,
     },
     compaction::undo::UndoRequest,
@@ -44,6 +44,10 @@ pub(super) fn apply(
         }
         (PageAddress::Undo(_), "undo") => undo_runs(context, fields),
         (PageAddress::Runs, "compact") => {
+            if let Some(what) = progress::running_in(&context.root)? {
+                let error = format!("another process compacts this folder now ({what})");
+                return Err(CommandError::new(CommandErrorKind::Busy, error));
+            }
             let failed = compact::compact_silently(&context.call, &context.root)?;
             let query = if failed == 0 { "?compacted=1" } else { "" };
             Ok(ActionResult::GoTo(PageAddress::Runs, query.to_owned()))

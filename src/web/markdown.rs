@@ -6,7 +6,10 @@
 use maud::{Markup, html};
 
 use super::{address::PageAddress, context::PageContext};
-use crate::memory::{address::Citation, frontmatter, item::Item, joined};
+use crate::{
+    memory::{address::Citation, frontmatter, item::Item, joined},
+    store::fs::layout::FileKind,
+};
 
 /// Returns a text on one line: `code` and **bold** words are marked.
 pub(super) fn inline(text: &str) -> Markup {
@@ -128,9 +131,14 @@ fn bullet_item(
             span dir="auto" { (statement_text(&item.text)) }
             @if external.contains(&line) { " " span .tag { "external" } }
             @if let Some(cited) = &item.citation { (citation(context, cited)) }
-            (item_actions(context, path, line))
+            @if is_item_file(context, path) { (item_actions(context, path, line)) }
         }
     }
+}
+
+/// Returns whether the bullets of a file are items with sources: those of the index are not.
+fn is_item_file(context: &PageContext, path: &str) -> bool {
+    context.root.vault.layout().kind_of(path) != Some(FileKind::Index)
 }
 
 /// Returns the links that each item has: where it comes from, and a form to correct it.

@@ -209,7 +209,8 @@ pub(super) fn compact_due(
     )?)
 }
 
-/// Runs what is due without any output, as `memoird compact` does, and returns how many jobs failed.
+/// Runs what is due without any output, and returns how many jobs failed. Replies to a batch and vectors are left to
+/// the daemon or the next `memoird compact`.
 pub(crate) fn compact_silently(call: &Invocation, root: &MemoryRoot) -> CommandResult<u32> {
     let ui = Ui::new(false, true, false, ui::ColorChoice::Never);
     require_writer(call, root)?;

@@ -52,7 +52,7 @@ pub(super) fn render(context: &PageContext, stem: &Stem, part: u32) -> CommandRe
             }
             (context.link(&PageAddress::Period(day), day.to_string()))
         }
-        (list(context, stem, &lines, coverage.as_ref().map(|_| &left_out)))
+        (list(context, stem, &lines, coverage.as_ref().map(|_| &left_out), true))
         (neighbours(context, "Parts of the log", &around))
     };
     let of = if part > 0 || has_more {
@@ -77,7 +77,7 @@ pub(super) fn excerpt(
     let lines: Vec<&SanitizedLine> = log.lines().iter().filter(is_shown).take(max).collect();
     let count = log.lines().iter().filter(is_shown).count();
     html! {
-        (list(context, stem, &lines, left_out))
+        (list(context, stem, &lines, left_out, false))
         @if count > lines.len() {
             p { (context.link(&PageAddress::Log(stem.clone(), 0), format!("All {count} lines of {stem}"))) }
         }
@@ -89,6 +89,7 @@ fn list(
     stem: &Stem,
     lines: &[&SanitizedLine],
     left_out: Option<&LeftOut>,
+    is_own_page: bool,
 ) -> Markup {
     let path = context.root.vault.log_path(stem);
     html! {
@@ -96,8 +97,8 @@ fn list(
             @for line in lines.iter().filter(|it| !it.text().trim().is_empty()) {
                 @let number = line.number();
                 @let reason = left_out.and_then(|it| it.get(&(path.clone(), number)));
-                li id=[context.is_export().then(|| format!("L{number}"))] class=[reason.map(|_| "out")] {
-                    @if context.is_export() {
+                li id=[is_own_page.then(|| format!("L{number}"))] class=[reason.map(|_| "out")] {
+                    @if context.is_export() && is_own_page {
                         span .n { (number) }
                     } @else {
                         (context.link(&PageAddress::Line(stem.clone(), number), number))

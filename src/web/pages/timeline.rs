@@ -244,7 +244,7 @@ pub(super) fn year(context: &PageContext, year: i32) -> CommandResult<PageConten
         h2 { "Months and weeks" }
         div .table role="region" aria-label="Months and weeks" tabindex="0" {
             table {
-                thead { tr { th scope="col" { "Period" } th scope="col" { "Logs" } th scope="col" { "Size" } th scope="col" { "Summary" } th scope="col" { "State" } } }
+                thead { tr { th scope="col" { "Period" } th scope="col" { "Logs" } th scope="col" { "Size" } th scope="col" { "Summary" } th scope="col" { "Lines left out" } th scope="col" { "State" } } }
                 tbody {
                     @for month in &months_of_year {
                         @let has_logs = month.weeks().iter().any(|it| timeline.state_of(*it).logs > 0);
@@ -274,6 +274,7 @@ fn row(context: &PageContext, timeline: &FolderTimeline, period: Period) -> Mark
             td .number { (state.logs) }
             td .number { (size(state.volume)) }
             td { @match state.summary_chars { Some(chars) => { (chars) " characters" }, None => "–" } }
+            td .number { @match state.left_out { Some((lines, _)) => (lines), None => "–" } }
             td { @if let Some((class, words)) = &state.state { span class=(format!("tag {class}")) { (words) } } }
         }
     }

@@ -290,7 +290,7 @@ fn a_browser_uses_keys_and_forms_and_needs_no_script() {
         "location.search === '?done=refuse' && document.body.innerText.includes('Refused.')",
     );
 
-    // A run that begins elsewhere is shown without a reload.
+    // The page of runs follows a stream of events.
     browser.press("u");
     browser.wait_for("location.pathname === '/r/0/runs' && document.readyState === 'complete'");
 

@@ -124,6 +124,23 @@ impl PageServer {
         self.ask_as(method, path, &all, body)
     }
 
+    /// Returns the beginning of the stream of events.
+    pub(super) fn first_event(&self) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let (port, cookie) = (self.port, &self.cookie);
+        let request =
+            format!("GET /events/0 HTTP/1.1\r\nHost: localhost:{port}\r\nCookie: {cookie}\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+        let mut event = String::new();
+        while !event.contains("data: ") {
+            event += &lines.next().unwrap();
+            event.push('\n');
+        }
+        event
+    }
+
     /// Returns a page that must be there.
     #[track_caller]
     pub(super) fn get(&self, path: &str) -> String {

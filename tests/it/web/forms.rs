@@ -94,3 +94,20 @@ fn several_folders_are_chosen_at_the_top() {
     assert!(server.get("/r/1/log/2026-03-03").contains("A line of the other folder"));
     assert!(!server.get("/r/0/log/2026-03-03").contains("A line of the other folder"));
 }
+
+#[test]
+fn a_run_of_another_process_is_shown_while_it_runs() {
+    let root = Root::small();
+    let server = PageServer::entered(&root, &[]);
+    root.run_paused_at(&["compact"], "vault.place.verify", || {
+        let page = html::text(&server.get("/r/0/runs"));
+        assert!(page.contains("run 1: "), "{page}");
+        let event = server.first_event();
+        assert!(event.contains("event: run") && event.contains("data: run 1: "), "{event}");
+        // It is not started twice.
+        let refused = server.post("/r/0/runs", &[("do", "compact")]);
+        assert_eq!(refused.status, 409, "{}", refused.body);
+    })
+    .ok();
+    assert!(html::text(&server.get("/r/0/runs")).contains("Nothing runs now."));
+}

@@ -79,7 +79,7 @@ fn every_answer_forbids_what_is_not_ours() {
         assert!(policy.contains("frame-ancestors 'none'") && policy.contains("form-action 'self'"));
         for (name, value) in [
             ("x-content-type-options", "nosniff"),
-            ("referrer-policy", "no-referrer"),
+            ("referrer-policy", "same-origin"),
             ("cache-control", "no-store"),
         ] {
             assert_eq!(answer.header(name), value, "{path}");
@@ -202,7 +202,8 @@ fn markup_in_any_field_is_text() {
         }
         seen.push(path);
     }
-    assert!(shown > 10, "the markup is on {shown} of {} pages", seen.len());
+    // Where it reads like an attack, it is quarantined.
+    assert!(shown > 4, "the markup is on {shown} of {} pages", seen.len());
     assert!(seen.iter().any(|it| it.contains("/session/")), "{seen:#?}");
     let bad =
         server.post("/r/0/correct/3/memory%2Fuser_ines.md", &[("do", "preview"), ("text", MARKUP)]);
