@@ -136,6 +136,15 @@ impl Browser {
         }
     }
 
+    /// Waits until a page is there and its script, too.
+    #[track_caller]
+    fn wait_for_page(&mut self, path: &str) {
+        self.wait_for(&format!(
+            "location.pathname === '/r/0/{path}' && document.readyState === 'complete' \
+             && document.querySelector('.keys')?.hidden === false"
+        ));
+    }
+
     #[track_caller]
     fn press(&mut self, key: &str) {
         let code = if key.len() == 1 { key } else { "" };
@@ -269,30 +278,29 @@ fn a_browser_uses_keys_and_forms_and_needs_no_script() {
     let server = PageServer::start(&root, &[]);
     let Some(mut browser) = Browser::start(&root) else { return };
     browser.open(&server.url);
-    browser.wait_for("location.pathname === '/r/0/'");
-    browser.wait_for("!document.querySelector('.keys').hidden");
+    browser.wait_for_page("");
 
     // Letters open pages, `j` moves, and `x` and `d` decide.
     browser.press("o");
-    browser.wait_for("location.pathname === '/r/0/topics'");
+    browser.wait_for_page("topics");
     browser.press("/");
-    browser.wait_for("location.pathname === '/r/0/search' && document.activeElement.id === 'q'");
+    browser.wait_for_page("search");
+    browser.wait_for("document.activeElement.id === 'q'");
     browser.press("Escape");
     browser.press("r");
-    browser.wait_for("location.pathname === '/r/0/review' && document.readyState === 'complete'");
-    browser.wait_for("document.querySelector('[data-all]').hidden === false");
+    browser.wait_for_page("review");
     browser.press("j");
     browser.wait_for("!!document.querySelector('[data-row].current')");
     browser.press("x");
     browser.wait_for("!!document.querySelector('input[name=id]:checked')");
     browser.press("d");
-    browser.wait_for(
-        "location.search === '?done=refuse' && document.body.innerText.includes('Refused.')",
-    );
+    browser.wait_for("location.search === '?done=refuse'");
+    browser.wait_for_page("review");
+    browser.wait_for("document.body.innerText.includes('Refused.')");
 
     // The page of runs follows a stream of events.
     browser.press("u");
-    browser.wait_for("location.pathname === '/r/0/runs' && document.readyState === 'complete'");
+    browser.wait_for_page("runs");
 
     // Without scripts, an item is corrected all the same.
     browser.call("Emulation.setScriptExecutionDisabled", &json!({ "value": true }));

@@ -99,7 +99,7 @@ fn several_folders_are_chosen_at_the_top() {
 fn a_run_of_another_process_is_shown_while_it_runs() {
     let root = Root::small();
     let server = PageServer::entered(&root, &[]);
-    root.run_paused_at(&["compact"], "vault.place.verify", || {
+    root.run_paused_at(&["compact"], "vault.place.rename", || {
         let page = html::text(&server.get("/r/0/runs"));
         assert!(page.contains("run 1: "), "{page}");
         let event = server.first_event();
