@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use super::{address::PageAddress, context::PageContext};
-use crate::commands::error::CommandError;
+use crate::commands::{error::CommandError, status::with_tilde};
 
 /// The content of a page.
 pub(super) struct PageContent {
@@ -88,7 +88,8 @@ fn folders(context: &PageContext) -> Markup {
     let folder = &context.folder;
     let name = |at: usize| {
         let path = folder.paths.get(at);
-        path.map(|it| it.display().to_string()).unwrap_or_default()
+        let path = path.map(|it| it.display().to_string());
+        path.map(|it| with_tilde(&it, &context.call)).unwrap_or_default()
     };
     let own = html! { bdi { (context.agent_name()) } " " small { bdi { (name(folder.index)) } } };
     if folder.paths.len() < 2 || context.is_export() {

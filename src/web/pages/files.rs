@@ -111,7 +111,23 @@ fn version_list(
     let url =
         context.href(&PageAddress::Versions(path.to_owned())).filter(|_| !context.is_export());
     let older = history.versions.len().saturating_sub(VERSIONS_MAX);
+    let listed = || history.versions.iter().skip(older).rev().filter_map(|it| Some((it.id?.0, it)));
     html! {
+        @if let Some(url) = url.as_ref().filter(|_| history.versions.len() > 2) {
+            form method="get" action=(url) {
+                p .buttons {
+                    @for (name, label) in [("from", "Compare "), ("to", "with ")] {
+                        label {
+                            (label)
+                            select name=(name) {
+                                @for (id, version) in listed() { option value=(id) { (version) ", " (past.local_time(version.at)) } }
+                            }
+                        }
+                    }
+                    button { "Compare" }
+                }
+            }
+        }
         ol .plain {
             @for version in history.versions.iter().skip(older).rev() {
                 li {

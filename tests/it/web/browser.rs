@@ -1,7 +1,7 @@
 //! A headless Chromium uses the page, where there is one: navigation, forms, keys, without scripts, dark, narrow.
 //!
 //! It is driven through pipes, by the protocol of its developer tools. With `MEMOIRD_SCREENSHOTS=DIR`, pictures are
-//! written to that folder.
+//! written to that folder, and with `MEMOIRD_AXE=FILE`, the script of axe-core judges each page, too.
 
 use std::{
     fs,
@@ -162,13 +162,28 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", &media);
     }
 
+    /// Returns the serious findings of axe-core, whose script `MEMOIRD_AXE` names; none without it.
+    fn axe_findings(&mut self) -> Value {
+        let Some(script) = std::env::var_os("MEMOIRD_AXE") else { return json!([]) };
+        self.value(&fs::read_to_string(script).unwrap());
+        let run = "axe.run().then((it) => it.violations.filter((v) => ['serious', 'critical'].includes(v.impact)) \
+                   .map((v) => v.id + ': ' + v.nodes.map((n) => n.html.slice(0, 150)).join(' | ')))";
+        let params = json!({ "expression": run, "returnByValue": true, "awaitPromise": true });
+        self.call("Runtime.evaluate", &params)["result"]["value"].clone()
+    }
+
     /// Writes a picture where the caller of the tests wants some.
     fn picture(&mut self, name: &str) {
-        let Some(dir) = std::env::var_os("MEMOIRD_SCREENSHOTS") else { return };
+        if let Some(dir) = std::env::var_os("MEMOIRD_SCREENSHOTS") {
+            self.picture_to(&Path::new(&dir).join(format!("{name}.png")));
+        }
+    }
+
+    fn picture_to(&mut self, path: &Path) {
         let shot = self.call("Page.captureScreenshot", &json!({ "format": "png" }));
-        fs::create_dir_all(&dir).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         let bytes = decoded(shot["data"].as_str().unwrap());
-        fs::write(Path::new(&dir).join(format!("{name}.png")), bytes).unwrap();
+        fs::File::create(path).unwrap().write_all(&bytes).unwrap();
     }
 }
 
@@ -266,6 +281,7 @@ fn pages_are_legible_on_a_telephone_and_in_the_dark() {
             assert!(wide.as_u64().unwrap() <= u64::from(width), "{page} is {wide} wide at {width}");
             let defects = browser.value(DEFECTS);
             assert_eq!(defects, json!([]), "{page} at {width}, {scheme}");
+            assert_eq!(browser.axe_findings(), json!([]), "{page} at {width}, {scheme}");
             browser.picture(&format!("{}-{width}-{scheme}", page.replace(['/', '?', '='], "-")));
         }
     }
@@ -316,4 +332,30 @@ fn a_browser_uses_keys_and_forms_and_needs_no_script() {
     browser.wait_for("location.pathname.startsWith('/r/0/item/')");
     assert!(root.read("memory/weekly/2026-W14.md").contains("- 16 weak batteries ["));
     assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+/// With `MEMOIRD_UPDATE_DOCS=1`, takes the pictures of the documentation again.
+#[test]
+fn the_documentation_has_pictures_of_the_page() {
+    let pictures = [("today", ""), ("week", "period/2026-W14")];
+    let path = |name: &str| {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/src/page-{name}.png"))
+    };
+    if std::env::var_os("MEMOIRD_UPDATE_DOCS").is_some() {
+        let root = compacted();
+        let server = PageServer::start(&root, &[]);
+        let Some(mut browser) = Browser::start(&root) else { return };
+        browser.open(&server.url);
+        browser.wait_for_page("");
+        browser.set_view(1100, "light");
+        for (name, page) in pictures {
+            browser.open(&format!("http://127.0.0.1:{}/r/0/{page}", server.port));
+            browser.wait_for_page(page);
+            browser.picture_to(&path(name));
+        }
+    }
+    for (name, _) in pictures {
+        let bytes = fs::read(path(name)).unwrap();
+        assert!(bytes.starts_with(b"\x89PNG") && bytes.len() < 300_000, "{name}");
+    }
 }

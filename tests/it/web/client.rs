@@ -91,11 +91,12 @@ impl PageServer {
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         for (name, value) in headers {
-            request += &format!("{name}: {value}\r\n");
+            request.extend([name, ": ", value, "\r\n"]);
         }
         if method == "POST" {
             request += "Content-Type: application/x-www-form-urlencoded\r\n";
-            request += &format!("Content-Length: {}\r\n", body.len());
+            let length = body.len().to_string();
+            request.extend(["Content-Length: ", &length, "\r\n"]);
         }
         stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
         let mut bytes = Vec::new();

@@ -1,6 +1,6 @@
 //! `memoird export`: the same pages as files.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use super::{compacted, html};
 
@@ -15,7 +15,7 @@ fn an_export_has_no_forms_and_no_broken_links() {
         .unwrap()
         .map(|it| it.unwrap().file_name().into_string().unwrap())
         .collect();
-    let is_page = |it: &&String| it.ends_with(".html");
+    let is_page = |it: &&String| Path::new(it).extension().is_some_and(|it| it == "html");
     assert_eq!(files.iter().filter(is_page).count(), pages);
     assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
     for file in files.iter().filter(is_page) {

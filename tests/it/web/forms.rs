@@ -1,7 +1,7 @@
 //! The forms do what the verbs do.
 
 use super::{client::PageServer, compacted, html};
-use crate::support::{Root, line_of};
+use crate::support::{Root, line_of, write_file};
 
 #[test]
 fn an_item_is_corrected_in_place() {
@@ -83,12 +83,9 @@ fn a_run_is_started_and_undone() {
 fn several_folders_are_chosen_at_the_top() {
     let root = Root::small();
     let other = root.home("other");
-    std::fs::create_dir_all(other.join("memory")).unwrap();
-    std::fs::write(other.join("memory/2026-03-03.md"), "- A line of the other folder\n").unwrap();
-    let config = root.home(".config/memoird/config.yaml");
-    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    write_file(&other.join("memory/2026-03-03.md"), "- A line of the other folder\n");
     let paths = [root.path(""), other].map(|it| format!("  - path: {}\n", it.display()));
-    std::fs::write(&config, format!("roots:\n{}", paths.concat())).unwrap();
+    write_file(&root.home(".config/memoird/config.yaml"), &format!("roots:\n{}", paths.concat()));
     let server = PageServer::entered(&root, &[]);
     assert!(server.get("/r/0/").contains("href=\"/r/1/\""));
     assert!(server.get("/r/1/log/2026-03-03").contains("A line of the other folder"));

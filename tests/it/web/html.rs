@@ -126,16 +126,13 @@ fn start_tag(text: &str) -> (Element, &str) {
         }
         let end = rest.find(['=', ' ', '>']).unwrap_or_else(|| panic!("a tag without end: {name}"));
         let (key, after) = rest.split_at(end);
-        match after.strip_prefix("=\"") {
-            Some(value) => {
-                let (value, after) = value.split_once('"').unwrap();
-                attributes.push((key.to_owned(), unescaped(value)));
-                rest = after;
-            }
-            None => {
-                attributes.push((key.to_owned(), String::new()));
-                rest = after;
-            }
+        if let Some(value) = after.strip_prefix("=\"") {
+            let (value, after) = value.split_once('"').unwrap();
+            attributes.push((key.to_owned(), unescaped(value)));
+            rest = after;
+        } else {
+            attributes.push((key.to_owned(), String::new()));
+            rest = after;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Each page is valid, leads nowhere wrong, and is small.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fmt::Write as _,
 };
 
@@ -23,7 +23,7 @@ fn every_page_is_valid_and_no_link_is_broken() {
     let root = compacted();
     let server = PageServer::entered(&root, &[]);
     let mut queue: VecDeque<String> = VecDeque::from(["/r/0/".to_owned()]);
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     while let Some(path) = queue.pop_front() {
         let page = server.get(&path);
@@ -37,11 +37,8 @@ fn every_page_is_valid_and_no_link_is_broken() {
             }
             assert!(link.starts_with("/r/0/"), "{path}: {link}");
             let count = seen.len();
-            if !seen.contains_key(&link) {
-                if is_sampled(&link, count) {
-                    queue.push_back(link.clone());
-                }
-                seen.insert(link, count);
+            if seen.insert(link.clone()) && is_sampled(&link, count) {
+                queue.push_back(link);
             }
         }
     }

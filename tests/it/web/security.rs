@@ -1,7 +1,7 @@
 //! Only one browser of this machine may ask, and nothing in a log becomes part of a page.
 
 use super::{client::PageServer, compacted, html};
-use crate::support::Root;
+use crate::support::{Root, write_file};
 
 #[test]
 fn the_link_works_once_and_its_cookie_opens_the_pages() {
@@ -106,7 +106,7 @@ fn read_only_changes_nothing() {
 #[test]
 fn no_address_leads_out_of_the_memory_folder() {
     let root = compacted();
-    std::fs::write(root.home("outside.md"), "- a private note outside\n").unwrap();
+    write_file(&root.home("outside.md"), "- a private note outside\n");
     std::os::unix::fs::symlink(root.home("outside.md"), root.path("memory/user_link.md")).unwrap();
     let server = PageServer::entered(&root, &[]);
     for path in [
