@@ -14,10 +14,20 @@ pub(super) struct Bar {
     pub(super) href: Option<String>,
     /// The volume of logs, in bytes.
     pub(super) volume: u64,
-    /// The share of the log that reached an item, from 0 to 1; `None` without a summary.
+    /// The length of the summary as a share of the logs, from 0 to 1; `None` without a summary.
     pub(super) covered: Option<f64>,
     /// The class of a mark above the bar: `stuck`, `due`, `gap`.
     pub(super) mark: Option<&'static str>,
+}
+
+impl Bar {
+    /// Returns what a link is called; it begins with what is seen.
+    fn name(&self) -> String {
+        if self.label.is_empty() {
+            return self.title.clone();
+        }
+        format!("{}, {}", self.label, self.title)
+    }
 }
 
 const BAR_HEIGHT: f64 = 70.0;
@@ -35,7 +45,7 @@ pub(super) fn bars(name: &str, bars: &[Bar], width: f64) -> Markup {
             svg viewBox=(format!("0 0 {total} {height}")) width=(total) height=(height) aria-label=(name) role="group" {
                 @for (i, bar) in bars.iter().enumerate() {
                     @match &bar.href {
-                        Some(href) => a href=(href) aria-label=(bar.title) { (one_bar(bar, i as f64 * width, width, tallest)) },
+                        Some(href) => a href=(href) aria-label=(bar.name()) { (one_bar(bar, i as f64 * width, width, tallest)) },
                         None => (one_bar(bar, i as f64 * width, width, tallest)),
                     }
                 }
@@ -83,6 +93,18 @@ pub(super) struct GraphNode {
     pub(super) is_target: bool,
 }
 
+/// How many characters of a label fit into a box.
+const LABEL_CHARS_MAX: usize = 22;
+
+impl GraphNode {
+    fn shown_label(&self) -> String {
+        if self.label.chars().count() <= LABEL_CHARS_MAX {
+            return self.label.clone();
+        }
+        self.label.chars().take(LABEL_CHARS_MAX - 1).chain(['…']).collect()
+    }
+}
+
 const NODE_WIDTH: f64 = 150.0;
 const NODE_HEIGHT: f64 = 24.0;
 const COLUMN_WIDTH: f64 = 190.0;
@@ -125,7 +147,7 @@ pub(super) fn graph(
                 }
                 @for (node, (x, y)) in nodes.iter().zip(&places) {
                     @match &node.href {
-                        Some(href) => a href=(href) aria-label=(node.title) { (node_box(node, *x, *y)) },
+                        Some(href) => a href=(href) aria-label=(format!("{}: {}", node.shown_label(), node.title)) { (node_box(node, *x, *y)) },
                         None => (node_box(node, *x, *y)),
                     }
                 }
@@ -135,17 +157,11 @@ pub(super) fn graph(
 }
 
 fn node_box(node: &GraphNode, x: f64, y: f64) -> Markup {
-    const LABEL_CHARS_MAX: usize = 22;
-    let label: String = if node.label.chars().count() > LABEL_CHARS_MAX {
-        node.label.chars().take(LABEL_CHARS_MAX - 1).chain(['…']).collect()
-    } else {
-        node.label.clone()
-    };
     html! {
         g {
             title { (node.title) }
             rect class=(if node.is_target { "node target" } else { "node" }) x=(x) y=(y) width=(NODE_WIDTH) height=(NODE_HEIGHT) rx="4" {}
-            text x=(x + 8.0) y=(y + 16.0) { (label) }
+            text x=(x + 8.0) y=(y + 16.0) { (node.shown_label()) }
         }
     }
 }
