@@ -24,8 +24,12 @@ const LINES_MAX: usize = 12;
 const REVIEW_MAX: usize = 3;
 
 pub(super) fn render(context: &PageContext) -> PageContent {
+    let health = FolderHealth::read(&context.call, &context.root.settings.path);
+    // Without a database, the queue would be made from all logs; the review page does that.
+    let has_curated = !context.root.vault.layout().curated().is_empty();
+    let is_empty = health.as_ref().is_ok_and(|it| it.review == 0) && !has_curated;
     let body = html! {
-        (or_error(health(context)))
+        (or_error(health.map(|it| health_line(context, &it))))
         div .columns {
             section aria-labelledby="wisdom" {
                 h2 #wisdom { "What lasts" }
@@ -34,7 +38,11 @@ pub(super) fn render(context: &PageContext) -> PageContent {
             div {
                 section aria-labelledby="review" {
                     h2 #review { "To review" }
-                    (or_error(to_review(context)))
+                    @if is_empty {
+                        p { "Nothing waits for a decision." }
+                    } @else {
+                        (or_error(to_review(context)))
+                    }
                 }
                 section aria-labelledby="changes" {
                     h2 #changes { "What changed" }
@@ -46,14 +54,13 @@ pub(super) fn render(context: &PageContext) -> PageContent {
     PageContent { title: "Today".to_owned(), body }
 }
 
-fn health(context: &PageContext) -> CommandResult<Markup> {
-    let health = FolderHealth::read(&context.call, &context.root.settings.path)?;
-    Ok(html! {
+fn health_line(context: &PageContext, health: &FolderHealth) -> Markup {
+    html! {
         p class=(if health.is_good() { "health good" } else { "health bad" }) {
             (context.link(&PageAddress::Runs, health.line()))
             span .run-state data-run="" {}
         }
-    })
+    }
 }
 
 fn wisdom(context: &PageContext) -> Markup {
