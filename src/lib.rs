@@ -50,6 +50,7 @@
 //! | 3 | [`daemon`] | one loop over one `enum Event` |
 //! | 4 | [`commands`] | one file per verb, and the MCP server; the only module that prints |
 //! | 5 | [`folder`] | the public interface: what the verbs do, as functions |
+//! | 5 | [`web`] | the local page: what the verbs show and do, in a browser |
 //!
 //! Imports point down only, within a layer from a later row to an earlier one; a test checks that.
 //! `cargo doc --document-private-items` shows all of it.
@@ -78,6 +79,7 @@ mod recall;
 mod session;
 mod store;
 mod text;
+mod web;
 
 /// What the program itself, its tests, benches and fuzz targets use. It is no part of the interface.
 #[doc(hidden)]
@@ -119,5 +121,8 @@ pub mod internals {
     }
     pub mod store {
         pub use crate::store::*;
+    }
+    pub mod web {
+        pub use crate::web::PROGRAM;
     }
 }

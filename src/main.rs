@@ -7,5 +7,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    memoird::internals::commands::main()
+    memoird::internals::commands::main(&memoird::internals::web::PROGRAM)
 }

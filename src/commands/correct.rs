@@ -98,14 +98,14 @@ pub(super) fn run(global: &GlobalArgs, args: &CorrectArgs, ui: &Ui) -> CommandRe
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CorrectOptions {
+pub(crate) struct CorrectOptions {
     /// Whether to update the files derived from the item at once.
-    pub(super) update_dependents: bool,
-    pub(super) dry_run: bool,
+    pub(crate) update_dependents: bool,
+    pub(crate) dry_run: bool,
 }
 
 /// Corrects the item at `PATH:LINE`. In a dry run, returns what would change, and no outcome.
-pub(super) fn correct_item(
+pub(crate) fn correct_item(
     call: &Invocation,
     root: &MemoryRoot,
     target: &str,

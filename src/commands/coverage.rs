@@ -111,7 +111,7 @@ fn summary_period(period: Period) -> Period {
 }
 
 /// Returns the coverage of a period, or of the newest week with a summary.
-pub(super) fn coverage_of_period(
+pub(crate) fn coverage_of_period(
     call: &Invocation,
     root: &MemoryRoot,
     period: Option<Period>,

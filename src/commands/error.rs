@@ -131,24 +131,24 @@ impl CommandError {
         Self { kind, source: source.into(), hints: Vec::new() }
     }
 
-    pub(super) fn usage(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(crate) fn usage(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(CommandErrorKind::Usage, source)
     }
 
-    pub(super) fn data(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(crate) fn data(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(CommandErrorKind::Data, source)
     }
 
-    pub(super) fn config(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(crate) fn config(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(CommandErrorKind::Config, source)
     }
 
-    pub(super) fn cannot_write(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(crate) fn cannot_write(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(CommandErrorKind::CannotWrite, source)
     }
 
     /// Adds hints, if there are any.
-    pub(super) fn hints_from<H: Into<String>>(self, hints: impl IntoIterator<Item = H>) -> Self {
+    pub(crate) fn hints_from<H: Into<String>>(self, hints: impl IntoIterator<Item = H>) -> Self {
         hints.into_iter().fold(self, Self::hint)
     }
 

@@ -1,7 +1,7 @@
 //! Examples of each verb, which its help shows at the end.
 
 /// The verbs with their examples; a test parses each.
-const EXAMPLES: [(&str, &[&str]); 35] = [
+const EXAMPLES: [(&str, &[&str]); 38] = [
     ("init", &["memoird init", "memoird init ~/notes", "memoird init --claude-code --dry-run"]),
     ("status", &["memoird status", "memoird status --json"]),
     (
@@ -32,6 +32,10 @@ const EXAMPLES: [(&str, &[&str]); 35] = [
         ],
     ),
     ("undo", &["memoird undo", "memoird undo 12 --dry-run", "memoird undo 12 --with-later"]),
+    (
+        "open",
+        &["memoird open", "memoird open --read-only", "memoird open --no-browser --port 8080"],
+    ),
     ("demo", &["memoird demo", "memoird demo /tmp/memoird-demo"]),
     ("context", &["memoird context", "memoird context --json"]),
     ("memories", &["memoird memories", "memoird memories --type feedback"]),
@@ -50,6 +54,8 @@ const EXAMPLES: [(&str, &[&str]); 35] = [
     ("usage", &["memoird usage", "memoird usage --by model --since \"last month\""]),
     ("list", &["memoird list", "memoird list --json"]),
     ("config", &["memoird config show --origin", "memoird config path", "memoird config edit"]),
+    ("serve", &["memoird serve", "memoird serve --read-only --json"]),
+    ("export", &["memoird export page", "memoird export ~/backup/memory-page"]),
     (
         "compact",
         &["memoird compact", "memoird compact --dry-run", "memoird compact --period 2026-W14"],

@@ -71,42 +71,43 @@ struct RunsReport {
     older: usize,
 }
 
+/// A run and the files that it wrote.
 #[derive(Serialize)]
-struct RunSummary {
-    run: i64,
-    trigger: String,
-    started: String,
-    ended: Option<String>,
-    written: Vec<String>,
-    removed: Vec<String>,
+pub(crate) struct RunSummary {
+    pub(crate) run: i64,
+    pub(crate) trigger: String,
+    pub(crate) started: String,
+    pub(crate) ended: Option<String>,
+    pub(crate) written: Vec<String>,
+    pub(crate) removed: Vec<String>,
     /// Amounts and dates in the log lines that a model's items cite.
-    amounts: u32,
+    pub(crate) amounts: u32,
     /// How many of these amounts and dates the items contain.
-    amounts_kept: u32,
+    pub(crate) amounts_kept: u32,
     /// The run that undid this one.
-    taken_back_by: Option<i64>,
+    pub(crate) taken_back_by: Option<i64>,
 }
 
 /// Reads the recorded versions of files and the current files.
-pub(super) struct HistoryReader<'a> {
+pub(crate) struct HistoryReader<'a> {
     call: &'a Invocation,
     root: &'a MemoryRoot,
     lineage: Option<Lineage>,
 }
 
 impl<'a> HistoryReader<'a> {
-    pub(super) fn open(call: &'a Invocation, root: &'a MemoryRoot) -> CommandResult<Self> {
+    pub(crate) fn open(call: &'a Invocation, root: &'a MemoryRoot) -> CommandResult<Self> {
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         Ok(Self { call, root, lineage })
     }
 
     /// Returns the database, if there is one.
-    pub(super) fn lineage(&self) -> Option<&Lineage> {
+    pub(crate) fn lineage(&self) -> Option<&Lineage> {
         self.lineage.as_ref()
     }
 
     /// Returns the history of the file that an argument names.
-    pub(super) fn find(&self, named: &str) -> CommandResult<FileHistory> {
+    pub(crate) fn find(&self, named: &str) -> CommandResult<FileHistory> {
         let is_known = |path: &str| {
             let path = self.root.vault.layout().recorded_path(path);
             let versions = self.lineage().map(|it| it.versions_of(&path)).transpose()?;
@@ -121,7 +122,7 @@ impl<'a> HistoryReader<'a> {
     }
 
     /// Returns the history of the file at `path`; without versions if there never was such a file.
-    pub(super) fn history_of(&self, path: &str) -> CommandResult<FileHistory> {
+    pub(crate) fn history_of(&self, path: &str) -> CommandResult<FileHistory> {
         let vault = &self.root.vault;
         // A log keeps its history when it moves into the archive.
         let path = vault.layout().recorded_path(path);
@@ -147,7 +148,7 @@ impl<'a> HistoryReader<'a> {
     }
 
     /// Returns the bytes of a version; `None` if the file did not exist then.
-    pub(super) fn version_bytes(
+    pub(crate) fn version_bytes(
         &self,
         history: &FileHistory,
         version: &FileVersion,
@@ -183,7 +184,7 @@ impl<'a> HistoryReader<'a> {
     }
 
     /// Returns the sanitized text of a version, empty if the file did not exist then.
-    pub(super) fn version_text(
+    pub(crate) fn version_text(
         &self,
         history: &FileHistory,
         version: &FileVersion,
@@ -192,7 +193,7 @@ impl<'a> HistoryReader<'a> {
         Ok(self.root.sanitized_file(&history.path, &bytes).text)
     }
 
-    pub(super) fn local_time(&self, time: DateTime<Utc>) -> String {
+    pub(crate) fn local_time(&self, time: DateTime<Utc>) -> String {
         let zone = self.root.settings.zone.name.0;
         time.with_timezone(&zone).format("%Y-%m-%d %H:%M:%S").to_string()
     }
@@ -298,7 +299,11 @@ fn note_older(older: usize, ui: &Ui) {
     }
 }
 
-fn show_runs(past: &HistoryReader<'_>, last: usize, ui: &Ui) -> CommandResult<()> {
+/// Returns the newest runs, newest first, and how many older ones there are.
+pub(crate) fn recorded_runs(
+    past: &HistoryReader<'_>,
+    last: usize,
+) -> CommandResult<(Vec<RunSummary>, usize)> {
     let runs = past.lineage().map(|it| it.last_runs(u32::MAX)).transpose()?.unwrap_or_default();
     let older = runs.len().saturating_sub(last);
     let undone = past.lineage().map(Lineage::undone_runs).transpose()?.unwrap_or_default();
@@ -310,7 +315,7 @@ fn show_runs(past: &HistoryReader<'_>, last: usize, ui: &Ui) -> CommandResult<()
             writes.unwrap_or_default().into_iter().partition(|it| it.new_hash.is_none());
         let jobs = past.lineage().map(|it| it.jobs_of_run(run.id)).transpose()?.unwrap_or_default();
         let figures: Vec<_> = jobs.into_iter().filter_map(|it| Some(it.receipt?.metrics)).collect();
-        let line = RunSummary {
+        listed.push(RunSummary {
             run: run.id.0,
             trigger: run.trigger,
             started: past.rfc3339(run.started),
@@ -320,18 +325,22 @@ fn show_runs(past: &HistoryReader<'_>, last: usize, ui: &Ui) -> CommandResult<()
             amounts: figures.iter().map(|it| it.amounts).sum(),
             amounts_kept: figures.iter().map(|it| it.amounts_kept).sum(),
             taken_back_by: undone_by.get(&run.id.0).copied(),
-        };
-        listed.push((past.local_time(run.started), line));
+        });
     }
+    Ok((listed, older))
+}
+
+fn show_runs(past: &HistoryReader<'_>, last: usize, ui: &Ui) -> CommandResult<()> {
+    let (listed, older) = recorded_runs(past, last)?;
     if ui.is_json() {
-        ui.json(&RunsReport { runs: listed.into_iter().map(|(_, it)| it).collect(), older });
+        ui.json(&RunsReport { runs: listed, older });
         return Ok(());
     }
     if listed.is_empty() {
         ui.note(format!("no run yet: {HISTORY_BEGINS}"));
         return Ok(());
     }
-    let rows: Vec<Vec<String>> = listed.into_iter().map(|(when, run)| run.row(when)).collect();
+    let rows: Vec<Vec<String>> = listed.into_iter().map(RunSummary::row).collect();
     ui.table(&["run", "started", "by", "written", "removed", "files"], &rows);
     note_older(older, ui);
     Ok(())
@@ -347,8 +356,14 @@ fn written_files(writes: Vec<IntentRow>) -> Vec<String> {
 }
 
 impl RunSummary {
-    fn row(self, when: String) -> Vec<String> {
+    /// Returns the local time of its start: `2026-04-13 09:00:00`.
+    pub(crate) fn started_local(&self) -> String {
+        self.started.chars().take(19).collect::<String>().replace('T', " ")
+    }
+
+    fn row(self) -> Vec<String> {
         const NAMED_MAX: usize = 3;
+        let when = self.started_local();
         let count =
             |it: &[String]| if it.is_empty() { "-".to_owned() } else { it.len().to_string() };
         let (written, removed) = (count(&self.written), count(&self.removed));

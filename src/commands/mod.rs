@@ -14,15 +14,16 @@ pub(crate) mod compact;
 mod completions;
 mod config;
 pub(crate) mod context;
-mod correct;
-mod coverage;
+pub(crate) mod correct;
+pub(crate) mod coverage;
 mod demo;
 mod diff;
 mod doctor;
 mod examples;
+pub(crate) mod export;
 mod forget;
 mod git_snapshot;
-mod history;
+pub(crate) mod history;
 mod hooks;
 mod import;
 mod import_notes;
@@ -38,24 +39,25 @@ mod man;
 mod mcp;
 mod memories;
 mod model;
+pub(crate) mod open;
 mod own_notes;
 mod pager;
 mod process_hardening;
 mod rebuild;
-mod review;
+pub(crate) mod review;
 mod run;
 mod run_lock;
 pub(crate) mod search;
 mod secrets;
 mod service;
-mod session;
+pub(crate) mod session;
 pub(crate) mod show;
-mod status;
+pub(crate) mod status;
 pub(crate) mod trace;
-mod undo;
+pub(crate) mod undo;
 mod uninstall;
 mod upgrade;
-mod usage;
+pub(crate) mod usage;
 pub(crate) mod workspace;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -67,6 +69,7 @@ use clap::{
 
 use self::{
     error::{CommandError, CommandResult},
+    open::PageProgram,
     ui::{ColorChoice, Ui},
 };
 
@@ -83,6 +86,7 @@ Everyday:
   trace        Trace a line to the log lines it comes from (alias: why)
   correct      Correct an item and everything derived from it
   undo         Undo a run
+  open         Show the memory on a local page in the browser
   demo         Show every stage on a sample journal
 
 Inspect:
@@ -96,6 +100,8 @@ Inspect:
   usage        Show tokens and cost of model calls (alias: cost)
   list         List the configured memory folders
   config       Show or edit the configuration
+  serve        Serve the local page without opening a browser
+  export       Write the local page as files, without forms
 
 Maintain:
   compact      Run everything that is due now
@@ -141,7 +147,7 @@ struct Cli {
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Global options")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-struct GlobalArgs {
+pub(crate) struct GlobalArgs {
     /// Use this memory folder
     #[arg(long, global = true, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -178,6 +184,7 @@ enum CliCommand {
     Trace(trace::TraceArgs),
     Correct(correct::CorrectArgs),
     Undo(undo::UndoArgs),
+    Open(open::OpenArgs),
     Demo(demo::DemoArgs),
     #[command(visible_alias = "missed")]
     Coverage(coverage::CoverageArgs),
@@ -207,6 +214,8 @@ enum CliCommand {
     Man(man::ManArgs),
     List(ListArgs),
     Config(config::ConfigArgs),
+    Serve(open::ServeArgs),
+    Export(export::ExportArgs),
     Version(VersionArgs),
 }
 
@@ -220,8 +229,8 @@ struct ListArgs {}
 #[derive(Debug, clap::Args)]
 struct VersionArgs {}
 
-/// Runs the command line and returns the exit code.
-pub fn main() -> ExitCode {
+/// Runs the command line and returns the exit code. `page` serves and exports the local page.
+pub fn main(page: &PageProgram) -> ExitCode {
     process_hardening::disable_core_dumps();
     if completions::answer_script() {
         return ExitCode::SUCCESS;
@@ -250,7 +259,7 @@ pub fn main() -> ExitCode {
     let pager = if no_pager { None } else { pager::from_environment() };
     let ui = Ui::new(json, quiet, verbose, color).with_pager(pager);
     let root = cli.global.root.clone();
-    let result = dispatch(cli, &ui)
+    let result = dispatch(cli, page, &ui)
         .map_err(|error| root.iter().fold(error, |error, root| error.with_root(root)));
     if is_hook() {
         return ExitCode::SUCCESS;
@@ -316,7 +325,7 @@ fn is_hook() -> bool {
     false
 }
 
-fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
+fn dispatch(cli: Cli, page: &PageProgram, ui: &Ui) -> CommandResult {
     let global = cli.global;
     if !matches!(cli.verb, Some(CliCommand::Run(_))) {
         logging::start_if_requested()?;
@@ -330,6 +339,9 @@ fn dispatch(cli: Cli, ui: &Ui) -> CommandResult {
         CliCommand::Trace(args) => trace::run(&global, args, ui),
         CliCommand::Correct(args) => correct::run(&global, &args, ui),
         CliCommand::Undo(args) => undo::run(&global, &args, ui),
+        CliCommand::Open(args) => open::open(&global, &args, page, ui),
+        CliCommand::Serve(args) => open::serve(&global, &args, page, ui),
+        CliCommand::Export(args) => export::run(&global, &args, page, ui),
         CliCommand::Demo(args) => demo::run(&global, &args, ui),
         CliCommand::Coverage(args) => coverage::run(&global, args, ui),
         CliCommand::Show(args) => show::run(&global, &args, ui),

@@ -99,54 +99,56 @@ struct ReviewReport {
     done: Option<&'static str>,
 }
 
+/// One entry of the queue, as `--json` and the page show it.
 #[derive(Debug, Serialize)]
-struct ReviewEntry {
-    id: String,
+pub(crate) struct ReviewEntry {
+    pub(crate) id: String,
     /// `line`, `memory`, `wisdom`, `typed`, `item`, or `contradiction`.
-    what: &'static str,
+    pub(crate) what: &'static str,
     /// Why it waits.
-    why: Vec<String>,
+    pub(crate) why: Vec<String>,
     /// The current line with secrets masked; for a change, the new text.
-    text: String,
+    pub(crate) text: String,
     /// The log, or the file to change.
-    path: String,
+    pub(crate) path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u32>,
+    pub(crate) line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    origin: Option<&'static str>,
+    pub(crate) origin: Option<&'static str>,
     /// For a change: the current text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<String>,
+    pub(crate) before: Option<String>,
     /// For a change: the log lines that it cites.
     #[serde(skip_serializing_if = "Option::is_none")]
-    sources: Option<String>,
+    pub(crate) sources: Option<String>,
     /// For a contradiction: the day since which the logs say something else.
     #[serde(skip_serializing_if = "Option::is_none")]
-    since: Option<NaiveDate>,
+    pub(crate) since: Option<NaiveDate>,
     /// For a change: the sanitized text of these lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    source_lines: Vec<SourceLine>,
+    pub(crate) source_lines: Vec<SourceLine>,
     /// For a change: whether it can no longer be applied.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    stale: bool,
+    pub(crate) stale: bool,
     /// For an item: whether it can be accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    acceptable: Option<bool>,
+    pub(crate) acceptable: Option<bool>,
     /// For an item: the engine that drafted it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    engine: Option<String>,
+    pub(crate) engine: Option<String>,
     /// For a change or an item: the run that proposed it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<i64>,
+    pub(crate) run: Option<i64>,
     /// The earlier decision.
     #[serde(skip_serializing_if = "Option::is_none")]
-    verdict: Option<&'static str>,
+    pub(crate) verdict: Option<&'static str>,
 }
 
+/// A line of a log that an entry is about.
 #[derive(Debug, Serialize)]
-struct SourceLine {
-    address: String,
-    text: String,
+pub(crate) struct SourceLine {
+    pub(crate) address: String,
+    pub(crate) text: String,
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandResult {
@@ -174,9 +176,7 @@ pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandRes
             show_done(&queue, "refused", ui);
         }
         Some(ReviewCommand::Reopen(selection)) => {
-            queue.changes.retain(|it| it.verdict.is_some());
-            queue.lines.retain(|it| it.verdict.is_some());
-            queue.contradictions.retain(|it| it.verdict.is_some());
+            retain_decided(&mut queue);
             retain_selected(&mut queue, selection)?;
             record_verdict(&call, &root, &queue, None)?;
             show_done(&queue, "reopened", ui);
@@ -184,14 +184,16 @@ pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandRes
         Some(ReviewCommand::Edit { id, text }) => {
             let ids = vec![id.clone()];
             retain_selected(&mut queue, &ReviewSelection { ids, all: false, why: None })?;
-            edit(&call, &root, &queue, text, ui)?;
+            warn_of_secret(&root, text, ui);
+            edit(&call, &root, &queue, text)?;
             show_done(&queue, "edited", ui);
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn load_queue(root: &MemoryRoot, decided: bool) -> CommandResult<ReviewQueue> {
+/// Returns the queue of what waits; with `decided` also what was decided before.
+pub(crate) fn load_queue(root: &MemoryRoot, decided: bool) -> CommandResult<ReviewQueue> {
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
     let queue = review::review_queue(&root.vault, lineage.as_ref(), &view.inventory, decided)?;
@@ -209,7 +211,12 @@ fn retain_selected(queue: &mut ReviewQueue, selection: &ReviewSelection) -> Comm
         }
         return Ok(());
     }
-    for id in &selection.ids {
+    retain_ids(queue, &selection.ids)
+}
+
+/// Removes everything from the queue whose id is not listed; fails if the queue has none with a listed id.
+pub(crate) fn retain_ids(queue: &mut ReviewQueue, ids: &[String]) -> CommandResult<()> {
+    for id in ids {
         let exists = queue.lines.iter().any(|it| line_matches(it, id))
             || queue.changes.iter().any(|it| it.id == *id)
             || queue.contradictions.iter().any(|it| it.id == *id);
@@ -218,9 +225,9 @@ fn retain_selected(queue: &mut ReviewQueue, selection: &ReviewSelection) -> Comm
                 .hint("memoird review list"));
         }
     }
-    queue.lines.retain(|it| selection.ids.iter().any(|id| line_matches(it, id)));
-    queue.changes.retain(|it| selection.ids.contains(&it.id));
-    queue.contradictions.retain(|it| selection.ids.contains(&it.id));
+    queue.lines.retain(|it| ids.iter().any(|id| line_matches(it, id)));
+    queue.changes.retain(|it| ids.contains(&it.id));
+    queue.contradictions.retain(|it| ids.contains(&it.id));
     Ok(())
 }
 
@@ -284,7 +291,12 @@ fn line_matches(line: &QuarantinedLine, id: &str) -> bool {
     line.id == id || line.address.to_string() == id || line.address.stem.as_str() == id
 }
 
-fn accept(call: &Invocation, root: &MemoryRoot, chosen: &ReviewQueue) -> CommandResult<()> {
+/// Releases quarantined lines and applies proposed changes.
+pub(crate) fn accept(
+    call: &Invocation,
+    root: &MemoryRoot,
+    chosen: &ReviewQueue,
+) -> CommandResult<()> {
     if let Some(unsupported) = chosen.changes.iter().find(|it| is_unacceptable(&it.change)) {
         let id = &unsupported.id;
         return Err(CommandError::usage(format!("cannot accept {id}: {UNACCEPTABLE}"))
@@ -303,6 +315,22 @@ fn accept(call: &Invocation, root: &MemoryRoot, chosen: &ReviewQueue) -> Command
         return Ok(());
     }
     with_compactor(call, root, |compactor| Ok(compactor.accept_items(&items)?))
+}
+
+/// Withdraws earlier decisions about entries of the queue.
+pub(crate) fn reopen(
+    call: &Invocation,
+    root: &MemoryRoot,
+    mut chosen: ReviewQueue,
+) -> CommandResult<()> {
+    retain_decided(&mut chosen);
+    record_verdict(call, root, &chosen, None)
+}
+
+fn retain_decided(queue: &mut ReviewQueue) {
+    queue.changes.retain(|it| it.verdict.is_some());
+    queue.lines.retain(|it| it.verdict.is_some());
+    queue.contradictions.retain(|it| it.verdict.is_some());
 }
 
 /// Opens the database for writing and does some work.
@@ -330,7 +358,8 @@ fn apply_changes(
     with_compactor(call, root, |compactor| Ok(compactor.accept_changes(changes)?))
 }
 
-fn record_verdict(
+/// Records a decision about entries of the queue; `None` withdraws an earlier one.
+pub(crate) fn record_verdict(
     call: &Invocation,
     root: &MemoryRoot,
     chosen: &ReviewQueue,
@@ -350,19 +379,15 @@ fn record_verdict(
     })
 }
 
-fn edit(
+/// Writes a person's words in the place of an entry. Secrets in them are masked.
+pub(crate) fn edit(
     call: &Invocation,
     root: &MemoryRoot,
     chosen: &ReviewQueue,
     text: &str,
-    ui: &Ui,
 ) -> CommandResult<()> {
     refuse_contradictions(chosen)?;
-    let unmasked = text.trim();
-    let text = &*root.rules.mask_secrets(unmasked);
-    if text != unmasked {
-        ui.warn("the text contains a secret, which is masked");
-    }
+    let text = &*root.rules.mask_secrets(text.trim());
     if text.is_empty() {
         return Err(CommandError::usage("the text is empty").hint("memoird review refuse ID"));
     }
@@ -390,6 +415,12 @@ fn edit(
     let lines: Vec<String> = chosen.lines.iter().map(|it| it.address.to_string()).collect();
     log::append_entry(call, root, &of(&lines.join(", ")))?;
     record_verdict(call, root, chosen, Some(Verdict::Refused))
+}
+
+fn warn_of_secret(root: &MemoryRoot, text: &str, ui: &Ui) {
+    if root.rules.mask_secrets(text) != text {
+        ui.warn("the text contains a secret, which is masked");
+    }
 }
 
 /// Asks about each entry of the queue.
@@ -433,7 +464,8 @@ fn review_interactively(
                 Some("r" | "refuse") => record_verdict(call, root, one, Some(Verdict::Refused))?,
                 Some("e" | "edit") => {
                     let Some(text) = ui.prompt("your text:") else { continue };
-                    if let Err(error) = edit(call, root, one, &text, ui) {
+                    warn_of_secret(root, &text, ui);
+                    if let Err(error) = edit(call, root, one, &text) {
                         ui.warn(error);
                         continue;
                     }
@@ -449,7 +481,8 @@ fn review_interactively(
     Ok(ExitCode::SUCCESS)
 }
 
-fn entries(queue: &ReviewQueue) -> Vec<ReviewEntry> {
+/// Returns the entries of a queue as they are shown.
+pub(crate) fn entries(queue: &ReviewQueue) -> Vec<ReviewEntry> {
     queue
         .lines
         .iter()

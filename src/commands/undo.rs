@@ -10,7 +10,7 @@ use super::{
     compact::require_writer,
     error::{CommandError, CommandErrorKind, CommandResult},
     ui::{Ui, counted},
-    workspace::Invocation,
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     compaction::{
@@ -98,30 +98,11 @@ fn parse_run(text: &str) -> Result<i64, String> {
 pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root_to_write(global, ui)?;
     let zone = root.settings.zone.name.0;
-    let engine = root.engine(&call)?;
-    let now = call.now;
     if !args.dry_run {
         require_writer(&call, &root)?;
     }
-    let mut request = UndoRequest { run: args.run.map(RunId), with_dependents: args.with_later };
-    let plan = {
-        let nothing = || command_error(UndoError::NothingToUndo, zone);
-        let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-        let lineage = lineage.ok_or_else(nothing)?;
-        let view = compaction::read_snapshot(&root.vault, Some(&lineage))?;
-        view.refuse_damaged(|_| true)?;
-        let preview = UndoPreview {
-            vault: &root.vault,
-            lineage: &lineage,
-            view: &view,
-            settings: &root.settings,
-            engine: engine.id(),
-            now,
-        };
-        // An interrupted undo continues with its original request.
-        request = preview.resolve_request(request)?;
-        preview.plan(request).map_err(|error| command_error(error, zone))?
-    };
+    let request = UndoRequest { run: args.run.map(RunId), with_dependents: args.with_later };
+    let (request, plan) = plan_undo(&call, &root, request)?;
     if args.dry_run {
         show(None, &plan, zone, ui);
         if !ui.is_json() {
@@ -139,18 +120,56 @@ pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> CommandResul
             return Ok(ExitCode::SUCCESS);
         }
     }
-    // Undoes exactly the runs that were shown, whatever was written meanwhile.
-    request.run = runs.last().copied();
-    let mut lineage = root.lineage()?;
-    let clock = call.clock();
-    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
-    let (run, done) = compactor.undo(request, &runs).map_err(|error| command_error(error, zone))?;
+    let (run, done) = undo_runs(&call, &root, request, &runs)?;
     show(Some(run), &done, zone, ui);
     if !ui.is_json() {
         ui.success(format!("run {run} undid {}", run_names(&done.runs, zone)));
         ui.note(format!("`memoird undo {run}` reverts this"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what an undo would do, and the request to do it: an interrupted undo continues with its original one.
+pub(crate) fn plan_undo(
+    call: &Invocation,
+    root: &MemoryRoot,
+    request: UndoRequest,
+) -> CommandResult<(UndoRequest, UndoPlan)> {
+    let zone = root.settings.zone.name.0;
+    let engine = root.engine(call)?;
+    let nothing = || command_error(UndoError::NothingToUndo, zone);
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?.ok_or_else(nothing)?;
+    let view = compaction::read_snapshot(&root.vault, Some(&lineage))?;
+    view.refuse_damaged(|_| true)?;
+    let preview = UndoPreview {
+        vault: &root.vault,
+        lineage: &lineage,
+        view: &view,
+        settings: &root.settings,
+        engine: engine.id(),
+        now: call.now,
+    };
+    let request = preview.resolve_request(request)?;
+    let plan = preview.plan(request).map_err(|error| command_error(error, zone))?;
+    Ok((request, plan))
+}
+
+/// Undoes exactly the runs that were shown, oldest last, whatever was written meanwhile. Returns the number of the
+/// undoing run and what it did.
+pub(crate) fn undo_runs(
+    call: &Invocation,
+    root: &MemoryRoot,
+    request: UndoRequest,
+    runs: &[RunId],
+) -> CommandResult<(RunId, UndoPlan)> {
+    require_writer(call, root)?;
+    let zone = root.settings.zone.name.0;
+    let engine = root.engine(call)?;
+    let request = UndoRequest { run: runs.last().copied(), ..request };
+    let mut lineage = root.lineage()?;
+    let clock = call.clock();
+    let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
+    compactor.undo(request, runs).map_err(|error| command_error(error, zone))
 }
 
 /// Returns the error for a call without a terminal and without `--yes`.
@@ -212,7 +231,8 @@ fn unique_jobs(list: &[UndoJob]) -> Vec<&UndoJob> {
     list.iter().filter(|it| seen.insert((it.tier, it.period))).collect()
 }
 
-fn describe_outcome(file: &UndoFile) -> String {
+/// Says what happens to a file: `restored to version 7`, `kept: …`.
+pub(crate) fn describe_outcome(file: &UndoFile) -> String {
     let reason = file.reason.as_deref().unwrap_or_default();
     match file.outcome {
         UndoOutcome::Restored | UndoOutcome::Unchanged => {

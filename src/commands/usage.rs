@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use chrono::NaiveDate;
 use serde::Serialize;
 
 use super::{
@@ -35,22 +36,22 @@ enum UsageGrouping {
     Model,
 }
 
-/// What `--json` prints.
+/// Model calls in groups, as `--json` and the page show them.
 #[derive(Serialize)]
-struct UsageReport {
-    calls: u64,
-    input_tokens: u64,
-    output_tokens: u64,
-    cache_read_tokens: u64,
-    cache_write_tokens: u64,
-    cost_usd: f64,
+pub(crate) struct UsageReport {
+    pub(crate) calls: u64,
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) cache_read_tokens: u64,
+    pub(crate) cache_write_tokens: u64,
+    pub(crate) cost_usd: f64,
     /// Calls without a known price.
-    unpriced: u64,
+    pub(crate) unpriced: u64,
     /// Calls made in a batch.
-    batched: u64,
-    today: ChargedTotals,
-    this_month: ChargedTotals,
-    by: Vec<UsageTotals>,
+    pub(crate) batched: u64,
+    pub(crate) today: ChargedTotals,
+    pub(crate) this_month: ChargedTotals,
+    pub(crate) by: Vec<UsageTotals>,
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &UsageArgs, ui: &Ui) -> CommandResult {
@@ -59,8 +60,6 @@ pub(super) fn run(global: &GlobalArgs, args: &UsageArgs, ui: &Ui) -> CommandResu
         Some(_) => Some(call.config.select_root(global.root.as_deref(), &call.environment)?),
         None => None,
     };
-    let root = root.as_ref().map(|it| it.to_string_lossy());
-    let root = root.as_deref();
     let by = match args.by {
         UsageGrouping::Day => UsageGroupBy::Day,
         UsageGrouping::Tier => UsageGroupBy::Stage,
@@ -72,13 +71,34 @@ pub(super) fn run(global: &GlobalArgs, args: &UsageArgs, ui: &Ui) -> CommandResu
     let today = zone
         .map_or_else(|| call.now.date_naive(), |zone| call.now.with_timezone(&zone).date_naive());
     let since = args.since.as_ref().map(|it| it.days(today).0);
+    let root = root.as_ref().map(|it| it.to_string_lossy());
+    let usage = usage_of(&call, root.as_deref(), by, today, since)?;
+    if ui.is_json() {
+        ui.json(&usage);
+    } else if usage.by.is_empty() {
+        ui.note("no model calls yet");
+    } else {
+        let budget = &call.config.settings.budget;
+        usage.print(args.by, [&budget.day, &budget.month], ui);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the model calls of a root, or of all roots, in groups.
+pub(crate) fn usage_of(
+    call: &Invocation,
+    root: Option<&str>,
+    by: UsageGroupBy,
+    today: NaiveDate,
+    since: Option<NaiveDate>,
+) -> CommandResult<UsageReport> {
     let ledger = Ledger::open_existing(&call.environment.ledger_path())?;
     let (sums, [day, month]) = match &ledger {
         Some(ledger) => (ledger.usage_totals(by, root, since)?, ledger.charged(today, root)?),
         None => Default::default(),
     };
     let total = |of: fn(&UsageTotals) -> u64| sums.iter().map(of).sum::<u64>();
-    let usage = UsageReport {
+    Ok(UsageReport {
         calls: total(|it| it.calls),
         input_tokens: total(|it| it.input_tokens),
         output_tokens: total(|it| it.output_tokens),
@@ -90,16 +110,7 @@ pub(super) fn run(global: &GlobalArgs, args: &UsageArgs, ui: &Ui) -> CommandResu
         today: day,
         this_month: month,
         by: sums,
-    };
-    if ui.is_json() {
-        ui.json(&usage);
-    } else if usage.by.is_empty() {
-        ui.note("no model calls yet");
-    } else {
-        let budget = &call.config.settings.budget;
-        usage.print(args.by, [&budget.day, &budget.month], ui);
-    }
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 impl UsageReport {

@@ -67,7 +67,7 @@ pub(crate) struct MemoryRoot {
 
 impl Invocation {
     /// Reads the configuration and the clock.
-    pub(super) fn load(global: &GlobalArgs) -> CommandResult<Self> {
+    pub(crate) fn load(global: &GlobalArgs) -> CommandResult<Self> {
         let around = Environment::read()?;
         let config = Config::load(global.config.as_deref(), &global.set, &around)?;
         Ok(Self { environment: around, config, now: clock::now()? })
@@ -172,7 +172,7 @@ impl MemoryRoot {
     /// folder, a period, or the name of a log, a session record, or a typed memory.
     ///
     /// The file need not exist. If a path can be read in two ways, an existing file wins.
-    pub(super) fn resolve_file(
+    pub(crate) fn resolve_file(
         &self,
         around: &Environment,
         named: &str,
@@ -251,7 +251,7 @@ impl MemoryRoot {
 
     /// Returns the error for a file that does not exist, by its path: for a summary or a log what there is
     /// instead, for others that there is no `named`.
-    pub(super) fn no_file(&self, call: &Invocation, path: &str, named: &str) -> CommandError {
+    pub(crate) fn no_file(&self, call: &Invocation, path: &str, named: &str) -> CommandError {
         let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
         let period = name.and_then(|it| it.parse::<Period>().ok());
         let is_dated = matches!(
@@ -265,7 +265,7 @@ impl MemoryRoot {
     }
 
     /// Returns the error for a period that has no file, with what there is instead.
-    pub(super) fn no_summary(
+    pub(crate) fn no_summary(
         &self,
         call: &Invocation,
         period: Period,
@@ -314,7 +314,7 @@ impl MemoryRoot {
         framing::frame(stem.as_ref(), text, &self.rules, &accepted)
     }
 
-    pub(super) fn sanitized_file(&self, path: &str, bytes: &[u8]) -> FramedText {
+    pub(crate) fn sanitized_file(&self, path: &str, bytes: &[u8]) -> FramedText {
         let text = String::from_utf8_lossy(bytes);
         let mut framed = self.framed_file(path, &text);
         let period = framed.note.date.as_ref().and_then(|it| it.parse::<Period>().ok());
@@ -327,13 +327,13 @@ impl MemoryRoot {
 
     /// Returns the sanitized text of a file; `None` if there is none, or if a person has to resolve a merge
     /// conflict in it first.
-    pub(super) fn read_sanitized(&self, path: &str) -> CommandResult<Option<FramedText>> {
+    pub(crate) fn read_sanitized(&self, path: &str) -> CommandResult<Option<FramedText>> {
         let found = self.vault.read(path)?.filter(|it| !it.has_merge_conflict());
         Ok(found.map(|it| self.sanitized_file(path, &it.bytes)))
     }
 
     /// Reads the typed memories, sorted by path. `status` reports a file that cannot be read or parsed.
-    pub(super) fn typed_memories(&self) -> CommandResult<Vec<(String, TypedMemory)>> {
+    pub(crate) fn typed_memories(&self) -> CommandResult<Vec<(String, TypedMemory)>> {
         /// Stops reading a folder after this many files.
         const FILES_MAX: usize = 20_000;
         let layout = self.vault.layout();
@@ -399,7 +399,7 @@ fn present_range<T: fmt::Display + PartialEq>(
     })
 }
 
-pub(super) fn no_such_file(named: &str) -> CommandError {
+pub(crate) fn no_such_file(named: &str) -> CommandError {
     if let Err(error) = named.parse::<Period>()
         && error.is_outside_calendar()
     {

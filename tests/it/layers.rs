@@ -9,7 +9,7 @@ use std::{
 use crate::support::files_below;
 
 /// From the lowest layer to the highest. A module may use itself and the ones listed before it.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "text",
     "memory",
     "parallel",
@@ -25,10 +25,11 @@ const LAYERS: [&str; 15] = [
     "daemon",
     "commands",
     "folder",
+    "web",
 ];
 
 /// Each folder of data has one reader in `src`: a file, or a folder of one module.
-const READERS: [(&str, &str); 13] = [
+const READERS: [(&str, &str); 14] = [
     ("config/lexicon/", "src/text/lexicon.rs"),
     ("schema/lineage.sql", "src/store/db/lineage/schema.rs"),
     ("schema/ledger.sql", "src/store/db/ledger/mod.rs"),
@@ -42,6 +43,7 @@ const READERS: [(&str, &str); 13] = [
     ("systemd/", "src/commands/"),
     ("integrations/", "src/commands/hooks/"),
     ("tests/data/", "src/commands/"),
+    ("assets/", "src/web/assets.rs"),
 ];
 
 /// All files of `src`: path relative to the crate, module of the top level, text without its tests.

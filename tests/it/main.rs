@@ -72,6 +72,7 @@ mod up_to_date;
 mod upgrade;
 mod user_manager;
 mod vanished_files;
+mod web;
 mod wizard;
 
 /// The tests in a file without a `mod` line would never run.

@@ -1,7 +1,7 @@
 //! `memoird compact`: runs all jobs that are due.
 
 mod explain;
-mod model_preview;
+pub(crate) mod model_preview;
 mod preview;
 mod report;
 
@@ -18,7 +18,7 @@ use super::{
     GlobalArgs,
     error::{CommandError, CommandErrorKind, CommandResult},
     run_lock,
-    ui::{ProgressDisplay, Ui},
+    ui::{self, ProgressDisplay, Ui},
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
@@ -207,6 +207,20 @@ pub(super) fn compact_due(
             run_compaction(&mut compactor, "compact", selection, ui)
         },
     )?)
+}
+
+/// Runs what is due without any output, and returns how many jobs failed. Replies to a batch and vectors are left to
+/// the daemon or the next `memoird compact`.
+pub(crate) fn compact_silently(call: &Invocation, root: &MemoryRoot) -> CommandResult<u32> {
+    let ui = Ui::new(false, true, false, ui::ColorChoice::Never);
+    require_writer(call, root)?;
+    root.require_memory_folder()?;
+    run_lock::wait_for_run_lock(root, &ui)?;
+    let engine = root.engine(call)?;
+    let outcome = compact_due(call, root, engine.as_ref(), &Selection::default(), &ui)?;
+    // If this fails, the next search indexes the files or reports the error.
+    drop(search::update_index(&root.vault, &outcome.snapshot.inventory));
+    Ok(u32::try_from(outcome.report.failed).unwrap_or(u32::MAX))
 }
 
 /// Warns about files that were not written, and about a model that is unavailable.

@@ -140,6 +140,20 @@ pub(super) fn show_prompts(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Says what the jobs that are due now would cost with the configured engine.
+pub(crate) fn due_cost(call: &Invocation, root: &MemoryRoot) -> CommandResult<String> {
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
+    let engine = configured::engine_id(&root.settings.settings);
+    let selection = Selection::default();
+    let plan = compaction::plan_snapshot(&view, &root.settings, &engine, &selection, call.now);
+    let jobs = counted(plan.jobs.len(), "job", "jobs");
+    Ok(match forecast(call, root, &view, &plan)?.filter(|it| it.calls > 0) {
+        Some(forecast) => format!("{jobs} {}", forecast.describe(plan.due_after.len())),
+        None => format!("{jobs} due, which would cost nothing"),
+    })
+}
+
 /// Shows the cost of `--redo` and asks whether to go on. Without a model there is no cost and no question.
 pub(super) fn confirm_cost(
     call: &Invocation,

@@ -6,7 +6,7 @@
 
 mod compact;
 mod micro;
-mod records;
+pub(crate) mod records;
 
 use std::{
     io::{self, BufRead, BufReader},

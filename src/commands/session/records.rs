@@ -63,21 +63,22 @@ pub(super) struct SessionImportArgs {
     file: PathBuf,
 }
 
+/// A record of a session, sanitized.
 #[derive(Serialize)]
-struct RecordListItem {
-    id: String,
-    path: String,
-    project: Option<String>,
-    branch: Option<String>,
-    started: Option<String>,
-    ended: Option<String>,
-    agent: Option<String>,
-    description: Option<String>,
-    tags: Vec<String>,
-    style: String,
-    transcript: Option<String>,
-    session: Option<String>,
-    logged: bool,
+pub(crate) struct RecordListItem {
+    pub(crate) id: String,
+    pub(crate) path: String,
+    pub(crate) project: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) started: Option<String>,
+    pub(crate) ended: Option<String>,
+    pub(crate) agent: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) tags: Vec<String>,
+    pub(crate) style: String,
+    pub(crate) transcript: Option<String>,
+    pub(crate) session: Option<String>,
+    pub(crate) logged: bool,
 }
 
 #[derive(Serialize)]
@@ -97,11 +98,8 @@ struct RecordImportReport {
 
 pub(super) fn list(global: &GlobalArgs, args: &SessionListArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
-    let mut records = record_store(&call, &root).records()?;
     let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
-    records.retain(|it| args.matches(it, today));
-    records.sort_by(|a, b| b.header.ended.cmp(&a.header.ended).then_with(|| b.path.cmp(&a.path)));
-    let records: Vec<RecordListItem> = records.into_iter().map(|it| list_item(&root, it)).collect();
+    let records = stored_records(&call, &root, |it| args.matches(it, today))?;
     if ui.is_json() {
         ui.json(&serde_json::json!({ "records": records }));
     } else if records.is_empty() {
@@ -126,6 +124,18 @@ pub(super) fn list(global: &GlobalArgs, args: &SessionListArgs, ui: &Ui) -> Comm
         ui.table(&["id", "ended", "style", "project", "about"], &rows);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the records that match, the newest first, sanitized.
+pub(crate) fn stored_records(
+    call: &Invocation,
+    root: &MemoryRoot,
+    matches: impl Fn(&StoredRecord) -> bool,
+) -> CommandResult<Vec<RecordListItem>> {
+    let mut records = record_store(call, root).records()?;
+    records.retain(matches);
+    records.sort_by(|a, b| b.header.ended.cmp(&a.header.ended).then_with(|| b.path.cmp(&a.path)));
+    Ok(records.into_iter().map(|it| list_item(root, it)).collect())
 }
 
 impl SessionListArgs {

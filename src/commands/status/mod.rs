@@ -5,6 +5,7 @@
 mod daemon;
 mod embeddings;
 mod engine;
+pub(crate) mod health;
 mod jobs;
 pub(super) mod problems;
 mod sessions;
@@ -229,7 +230,7 @@ fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
 }
 
 /// Returns a path with `~` for the user's home.
-fn with_tilde(path: &str, call: &Invocation) -> String {
+pub(crate) fn with_tilde(path: &str, call: &Invocation) -> String {
     match Path::new(path).strip_prefix(&call.environment.home) {
         Ok(below) => format!("~/{}", below.display()),
         Err(_) => path.to_owned(),

@@ -1,0 +1,48 @@
+//! `memoird export`: the local page as files.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    error::CommandResult,
+    open::{self, PageProgram, PageRequest},
+    ui::{Ui, counted},
+};
+
+/// Write the local page as files, without forms
+///
+/// For a backup that needs no program, or to read the memory elsewhere. Secrets and quarantined lines are left
+/// out, as everywhere. Start with `index.html`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ExportArgs {
+    /// The folder to create; it must not exist, or be empty
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct ExportReport {
+    dir: PathBuf,
+    pages: usize,
+}
+
+pub(super) fn run(
+    global: &GlobalArgs,
+    args: &ExportArgs,
+    page: &PageProgram,
+    ui: &Ui,
+) -> CommandResult {
+    let roots: Vec<PathBuf> = open::roots(global)?.into_iter().take(1).collect();
+    let request = PageRequest { global: global.clone(), roots, read_only: true, port: None };
+    let pages = (page.export)(&request, &args.dir)?;
+    if ui.is_json() {
+        ui.json(&ExportReport { dir: args.dir.clone(), pages });
+    } else {
+        let index = args.dir.join("index.html");
+        ui.success(format!("wrote {}: {}", counted(pages, "page", "pages"), index.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,153 @@
+//! `memoird open` and `memoird serve`: a local page to see a memory.
+//!
+//! The page is a higher layer than the verbs, whose functions it calls; so the program hands it in as a
+//! [`PageProgram`].
+
+use std::{
+    path::PathBuf,
+    process::{Command, ExitCode, Stdio},
+};
+
+use serde::Serialize;
+
+use super::{
+    GlobalArgs,
+    error::{CommandError, CommandResult},
+    ui::Ui,
+    workspace::Invocation,
+};
+use crate::config::{ConfigError, api_key};
+
+/// Show the memory on a local page in the browser
+///
+/// The page shows what is remembered, where each line comes from, what was left out, and what it cost. It is
+/// served on 127.0.0.1 only, to the browser that opens the printed link; the link works once. The server ends
+/// with Ctrl-C, or after an hour without a request.
+#[derive(Debug, clap::Args)]
+pub(super) struct OpenArgs {
+    #[command(flatten)]
+    page: ServeArgs,
+    /// Print the link, and do not open a browser
+    #[arg(long)]
+    no_browser: bool,
+}
+
+/// Serve the local page without opening a browser
+///
+/// Prints a link that works once; everything else is as with `memoird open`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ServeArgs {
+    /// Show everything, and change nothing
+    #[arg(long)]
+    read_only: bool,
+    /// Listen on this port of 127.0.0.1 [default: a free one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+}
+
+/// What serves and exports the page.
+#[derive(Clone, Copy, Debug)]
+pub struct PageProgram {
+    /// Serves the page until it is idle or interrupted.
+    pub(crate) serve: fn(&PageRequest, WhenReady<'_>) -> CommandResult<()>,
+    /// Writes the pages of a folder as files into a new folder, and returns how many.
+    pub(crate) export: fn(&PageRequest, &std::path::Path) -> CommandResult<usize>,
+}
+
+/// What is called once, when the server listens.
+pub(crate) type WhenReady<'a> = &'a mut dyn FnMut(&PageLink);
+
+/// What to show.
+#[derive(Debug)]
+pub(crate) struct PageRequest {
+    pub(crate) global: GlobalArgs,
+    /// The memory folders to choose from; the first one is shown first. Never empty.
+    pub(crate) roots: Vec<PathBuf>,
+    /// Whether the page changes nothing.
+    pub(crate) read_only: bool,
+    /// A port of 127.0.0.1; a free one if `None`.
+    pub(crate) port: Option<u16>,
+}
+
+/// Where the page is.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageLink {
+    /// The link with the token, which works once.
+    pub(crate) url: String,
+    pub(crate) port: u16,
+    pub(crate) read_only: bool,
+}
+
+pub(super) fn open(
+    global: &GlobalArgs,
+    args: &OpenArgs,
+    page: &PageProgram,
+    ui: &Ui,
+) -> CommandResult {
+    serve_page(global, &args.page, page, !args.no_browser && !ui.is_json(), ui)
+}
+
+pub(super) fn serve(
+    global: &GlobalArgs,
+    args: &ServeArgs,
+    page: &PageProgram,
+    ui: &Ui,
+) -> CommandResult {
+    serve_page(global, args, page, false, ui)
+}
+
+fn serve_page(
+    global: &GlobalArgs,
+    args: &ServeArgs,
+    page: &PageProgram,
+    with_browser: bool,
+    ui: &Ui,
+) -> CommandResult {
+    let ServeArgs { read_only, port } = *args;
+    let request = PageRequest { global: global.clone(), roots: roots(global)?, read_only, port };
+    (page.serve)(&request, &mut |link| {
+        if ui.is_json() {
+            ui.json(link);
+            return;
+        }
+        ui.data(&link.url);
+        ui.note("the link works once; Ctrl-C ends the page, and so does an hour without a request");
+        if with_browser && let Err(error) = open_browser(&link.url) {
+            ui.warn(format!("cannot open a browser: {error}; open the link yourself"));
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the memory folders of the page: the selected one, then the configured ones.
+pub(super) fn roots(global: &GlobalArgs) -> CommandResult<Vec<PathBuf>> {
+    let call = Invocation::load(global)?;
+    let configured = call.config.roots.iter().map(|it| it.path.clone());
+    let selected = match call.config.select_root(global.root.as_deref(), &call.environment) {
+        Ok(path) => Some(path),
+        Err(ConfigError::NoRootSelected { .. }) if !call.config.roots.is_empty() => None,
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(path) = &selected {
+        call.open_root(path)?.require_memory_folder()?;
+    }
+    let mut roots: Vec<PathBuf> = selected.into_iter().collect();
+    for path in configured {
+        if !roots.contains(&path) {
+            roots.push(path);
+        }
+    }
+    Ok(roots)
+}
+
+/// Starts the browser of the desktop. It does not wait for it.
+fn open_browser(url: &str) -> Result<(), CommandError> {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(program);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = api_key::remove_key_variables(&mut command).spawn();
+    let mut child = child.map_err(|e| CommandError::usage(format!("`{program}`: {e}")))?;
+    // Collects its exit status, so that no zombie is left.
+    std::thread::spawn(move || drop(child.wait()));
+    Ok(())
+}

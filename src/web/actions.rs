@@ -1,0 +1,126 @@
+//! The forms: each calls the function of a verb.
+
+use maud::html;
+
+use super::{
+    address::PageAddress,
+    context::{Fields, PageContext},
+    layout::PageContent,
+    pages, progress, word_diff,
+};
+use crate::{
+    commands::{
+        compact,
+        correct::{CorrectOptions, correct_item},
+        error::{CommandError, CommandErrorKind, CommandResult},
+        review, undo,
+    },
+    compaction::undo::UndoRequest,
+    memory::decision::Verdict,
+    store::db::lineage::jobs::RunId,
+};
+
+/// What follows after a form.
+pub(super) enum ActionResult {
+    /// Another page, with a query that says what was done.
+    GoTo(PageAddress, String),
+    /// A page in its place.
+    Show(PageContent),
+}
+
+/// Does what a form asks for.
+pub(super) fn apply(
+    context: &PageContext,
+    address: &PageAddress,
+    fields: &Fields,
+) -> CommandResult<ActionResult> {
+    let action = fields.get("do").unwrap_or_default();
+    match (address, action) {
+        (PageAddress::Review, "accept" | "refuse" | "reopen" | "edit") => {
+            decide(context, action, fields)
+        }
+        (PageAddress::Correct(path, line), "preview" | "apply") => {
+            correct(context, path, *line, fields.get("text").unwrap_or_default(), action == "apply")
+        }
+        (PageAddress::Undo(_), "undo") => undo_runs(context, fields),
+        (PageAddress::Runs, "compact") => {
+            if let Some(what) = progress::running_in(&context.root)? {
+                let error = format!("another process compacts this folder now ({what})");
+                return Err(CommandError::new(CommandErrorKind::Busy, error));
+            }
+            let failed = compact::compact_silently(&context.call, &context.root)?;
+            let query = if failed == 0 { "?compacted=1" } else { "" };
+            Ok(ActionResult::GoTo(PageAddress::Runs, query.to_owned()))
+        }
+        _ => Err(CommandError::usage(format!("this page has no form `{action}`"))),
+    }
+}
+
+fn decide(context: &PageContext, action: &str, fields: &Fields) -> CommandResult<ActionResult> {
+    let (call, root) = (&context.call, &context.root);
+    let ids: Vec<String> = fields.all("id").map(str::to_owned).collect();
+    if ids.is_empty() {
+        return Err(CommandError::usage("no entry is selected").hint("go back and select some"));
+    }
+    let mut queue = review::load_queue(root, action == "reopen")?;
+    review::retain_ids(&mut queue, &ids)?;
+    match action {
+        "accept" => review::accept(call, root, &queue)?,
+        "refuse" => review::record_verdict(call, root, &queue, Some(Verdict::Refused))?,
+        "reopen" => review::reopen(call, root, queue)?,
+        _ => review::edit(call, root, &queue, fields.get("text").unwrap_or_default())?,
+    }
+    Ok(ActionResult::GoTo(PageAddress::Review, format!("?done={action}")))
+}
+
+fn correct(
+    context: &PageContext,
+    path: &str,
+    line: u32,
+    text: &str,
+    is_final: bool,
+) -> CommandResult<ActionResult> {
+    let options = CorrectOptions { update_dependents: true, dry_run: !is_final };
+    let target = format!("{path}:{line}");
+    let (draft, outcome) = correct_item(&context.call, &context.root, &target, text, options)?;
+    if is_final {
+        return Ok(ActionResult::GoTo(
+            PageAddress::Item(draft.path, draft.corrected.line),
+            String::new(),
+        ));
+    }
+    debug_assert!(outcome.is_none());
+    let rules = &context.root.rules;
+    let (before, after) =
+        (rules.mask_secrets(&draft.corrected.before), rules.mask_secrets(&draft.corrected.after));
+    let preview = html! {
+        section aria-label="What would change" {
+            @match word_diff::changes(&before, &after) {
+                Some(changed) => (changed),
+                None => p { "It already says that." },
+            }
+            @if !draft.dependents.is_empty() {
+                p {
+                    "Also updated: "
+                    @for (i, (tier, period)) in draft.dependents.iter().enumerate() {
+                        @if i > 0 { ", " }
+                        (tier.name()) " " (period)
+                    }
+                    "."
+                }
+            }
+        }
+    };
+    let page = pages::review::correct_page(context, path, line, text, Some(preview));
+    Ok(ActionResult::Show(page))
+}
+
+/// Undoes the runs that the form showed, newest first.
+fn undo_runs(context: &PageContext, fields: &Fields) -> CommandResult<ActionResult> {
+    let runs = fields.all("run").map(|it| it.parse().map(RunId));
+    let runs: Vec<RunId> = runs.collect::<Result<_, _>>().map_err(CommandError::usage)?;
+    let request =
+        UndoRequest { run: runs.last().copied(), with_dependents: fields.get("later").is_some() };
+    let (run, _) = undo::undo_runs(&context.call, &context.root, request, &runs)?;
+    Ok(ActionResult::GoTo(PageAddress::Runs, format!("?undone={run}")))
+}

@@ -1,0 +1,235 @@
+//! What a page is made from: an open memory folder, and how to link to other pages.
+//!
+//! The folder is opened for each request, so that settings, decisions, and files are current.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    rc::Rc,
+    sync::Arc,
+};
+
+use chrono::NaiveDate;
+use maud::{Markup, Render, html};
+
+use super::address::{PageAddress, encoded};
+use crate::{
+    commands::{
+        GlobalArgs,
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot},
+    },
+    memory::{
+        address::{Citation, Stem},
+        wisdom::WisdomFile,
+    },
+    privacy::{PrivacyRules, SanitizedLine, SanitizedLog, quarantine},
+    recall::{framing::FramedText, search::SearchCache, trace::TraceSources as _},
+};
+
+/// An open folder, for one page or for all pages of an export.
+pub(super) struct PageContext {
+    pub(super) call: Invocation,
+    pub(super) root: MemoryRoot,
+    pub(super) folder: FolderChoice,
+    links: LinkStyle,
+    /// The token of forms; `None` where nothing can be changed.
+    csrf: Option<String>,
+    pub(super) search_cache: Arc<SearchCache>,
+    logs: RefCell<BTreeMap<Stem, Option<Rc<SanitizedLog>>>>,
+    /// The pages that were linked, for an export.
+    linked: RefCell<BTreeSet<PageAddress>>,
+}
+
+/// The folders to choose from, and the chosen one.
+#[derive(Clone, Debug)]
+pub(super) struct FolderChoice {
+    pub(super) paths: Arc<[PathBuf]>,
+    pub(super) index: usize,
+}
+
+/// Where links lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkStyle {
+    /// To the server.
+    Server,
+    /// To files beside this one.
+    Files,
+}
+
+impl PageContext {
+    /// Opens the chosen folder.
+    pub(super) fn open(
+        global: &GlobalArgs,
+        folder: FolderChoice,
+        links: LinkStyle,
+        csrf: Option<String>,
+        search_cache: Arc<SearchCache>,
+    ) -> CommandResult<Self> {
+        let call = Invocation::load(global)?;
+        let path = folder.paths.get(folder.index);
+        let path = path.ok_or_else(|| CommandError::usage("there is no such memory folder"))?;
+        let root = call.open_root(path)?;
+        root.require_memory_folder()?;
+        Ok(Self {
+            call,
+            root,
+            folder,
+            links,
+            csrf,
+            search_cache,
+            logs: RefCell::default(),
+            linked: RefCell::default(),
+        })
+    }
+
+    /// Returns the day in the folder's time zone.
+    pub(super) fn today(&self) -> NaiveDate {
+        self.call.now.with_timezone(&self.root.settings.zone.name.0).date_naive()
+    }
+
+    /// Returns the token of forms; `None` if the page has no forms.
+    pub(super) fn form_token(&self) -> Option<&str> {
+        self.csrf.as_deref()
+    }
+
+    /// Returns whether the page is a file of an export.
+    pub(super) fn is_export(&self) -> bool {
+        self.links == LinkStyle::Files
+    }
+
+    /// Returns the URL of a page; `None` if this form of the page has none.
+    pub(super) fn href(&self, page: &PageAddress) -> Option<String> {
+        match self.links {
+            LinkStyle::Server => Some(format!("/r/{}/{}", self.folder.index, page.path())),
+            LinkStyle::Files => {
+                let (name, position) = page.file_name()?;
+                let target = match page {
+                    PageAddress::Line(stem, line) => PageAddress::of_log_line(stem, *line),
+                    page => page.clone(),
+                };
+                self.linked.borrow_mut().insert(target);
+                let position = position.map(|it| format!("#{it}")).unwrap_or_default();
+                Some(format!("{}{position}", encoded(&name)))
+            }
+        }
+    }
+
+    /// Returns the pages that were linked since the last call.
+    pub(super) fn take_linked(&self) -> BTreeSet<PageAddress> {
+        self.linked.take()
+    }
+
+    /// Returns a link, or only the text if there is no such page.
+    pub(super) fn link(&self, page: &PageAddress, text: impl Render) -> Markup {
+        html! {
+            @if let Some(href) = self.href(page) { a href=(href) { (text) } } @else { (text) }
+        }
+    }
+
+    /// Returns the URL of a file of the page itself.
+    pub(super) fn asset(&self, name: &str) -> String {
+        match self.links {
+            LinkStyle::Server => format!("/assets/{name}"),
+            LinkStyle::Files => name.to_owned(),
+        }
+    }
+
+    /// Returns the log or session record at a path; `None` for another file, such as a summary.
+    pub(super) fn log_stem(&self, path: &str) -> Option<Stem> {
+        self.root.vault.layout().stem_at(path).filter(|it| !it.is_summary())
+    }
+
+    /// Returns a sanitized log or session record; `None` if there is none.
+    pub(super) fn log(&self, stem: &Stem) -> Option<Rc<SanitizedLog>> {
+        if stem.is_summary() {
+            return None;
+        }
+        if let Some(known) = self.logs.borrow().get(stem) {
+            return known.clone();
+        }
+        let log = self.root.log(stem).map(Rc::new);
+        let mut logs = self.logs.borrow_mut();
+        // An export reads each log for several pages, and no page needs many.
+        if logs.len() >= LOGS_KEPT_MAX {
+            logs.clear();
+        }
+        logs.insert(stem.clone(), log.clone());
+        log
+    }
+
+    /// Returns the sanitized text of a memory file; `None` if there is none.
+    pub(super) fn file(&self, path: &str) -> CommandResult<Option<FramedText>> {
+        if self.root.vault.layout().kind_of(path).is_none() {
+            return Ok(None);
+        }
+        self.root.read_sanitized(path)
+    }
+
+    /// Returns `WISDOM.md` with its record and sanitized words; `None` if there is none.
+    pub(super) fn wisdom(&self) -> Option<WisdomFile> {
+        let path = self.root.vault.layout().wisdom();
+        Some(WisdomFile::parse(&self.root.document(&path)?.text))
+    }
+
+    /// Returns the name of the folder's agent, or of a person.
+    pub(super) fn agent_name(&self) -> String {
+        PrivacyRules::default().sanitize_agent_name(&self.root.settings.agent_name)
+    }
+
+    /// Returns the cited lines, at most `max` of them, and how many there are.
+    pub(super) fn cited_lines(&self, citation: &Citation, max: usize) -> (Vec<CitedLine>, usize) {
+        let mut lines = Vec::new();
+        let mut count = 0;
+        for (stem, ranges) in citation.files() {
+            count += ranges.len();
+            for number in ranges.iter().take(max.saturating_sub(lines.len())) {
+                let log = self.log(stem);
+                let text = log.as_ref().and_then(|it| it.line(number)).map(shown_text);
+                let text = text.map(str::to_owned);
+                lines.push(CitedLine { stem: stem.clone(), number, text });
+            }
+        }
+        (lines, count)
+    }
+}
+
+/// How many logs are kept for the next page.
+const LOGS_KEPT_MAX: usize = 64;
+
+/// A line that an item cites.
+#[derive(Clone, Debug)]
+pub(super) struct CitedLine {
+    pub(super) stem: Stem,
+    /// From 1.
+    pub(super) number: u32,
+    /// The sanitized line; `None` if it is gone.
+    pub(super) text: Option<String>,
+}
+
+/// Returns what is shown of a line.
+pub(super) fn shown_text(line: &SanitizedLine) -> &str {
+    if line.is_quarantined() { quarantine::PLACEHOLDER } else { line.text() }
+}
+
+/// The fields of a query or form, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Reads fields as forms send them.
+    pub(super) fn parse(text: &[u8]) -> Self {
+        Self(form_urlencoded::parse(text).into_owned().collect())
+    }
+
+    /// Returns the first value of a field, without blanks around it; `None` if it is empty.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.all(name).map(str::trim).find(|it| !it.is_empty())
+    }
+
+    /// Returns all values of a field.
+    pub(super) fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |it| it.0 == name).map(|it| &it.1[..])
+    }
+}

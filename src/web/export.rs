@@ -1,0 +1,92 @@
+//! Writes the pages of a folder as files that need no program.
+//!
+//! It begins with the first page and writes each page that one before it links to, so that no link is broken.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    fs, io,
+    path::Path,
+    sync::Arc,
+};
+
+use super::{
+    address::PageAddress,
+    assets,
+    context::{Fields, FolderChoice, LinkStyle, PageContext},
+    layout, pages,
+};
+use crate::commands::{
+    error::{CommandError, CommandResult},
+    open::PageRequest,
+};
+
+/// The pages that an export begins with; others are linked from them.
+const FIRST: [PageAddress; 6] = [
+    PageAddress::Today,
+    PageAddress::Timeline(None),
+    PageAddress::Topics,
+    PageAddress::Runs,
+    PageAddress::Cost,
+    PageAddress::Sessions,
+];
+
+/// Writes the pages of the first folder into a new or empty one, and returns how many.
+pub(super) fn export(request: &PageRequest, dir: &Path) -> CommandResult<usize> {
+    let folder = FolderChoice { paths: request.roots.clone().into(), index: 0 };
+    let context =
+        PageContext::open(&request.global, folder, LinkStyle::Files, None, Arc::default())?;
+    create_folder(dir)?;
+    for name in ["style.css", "icon.svg"] {
+        if let Some((_, content)) = assets::find(name) {
+            write_file(dir, name, content)?;
+        }
+    }
+    let mut seen: BTreeSet<PageAddress> = FIRST.into_iter().collect();
+    let mut queue: VecDeque<PageAddress> = FIRST.into_iter().collect();
+    let mut written = 0;
+    while let Some(address) = queue.pop_front() {
+        let Some((name, _)) = address.file_name() else { continue };
+        // A page that cannot be made says why in its place, so that links to it still work.
+        let shown = pages::render(&context, &address, &Fields::default())
+            .unwrap_or_else(|error| layout::error_content(&error));
+        write_file(dir, &name, &layout::page(&context, &address, &shown).into_string())?;
+        written += 1;
+        for linked in context.take_linked() {
+            if seen.insert(linked.clone()) {
+                queue.push_back(linked);
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// Creates a folder that only this user can read, or accepts an empty one.
+fn create_folder(dir: &Path) -> CommandResult<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    match fs::DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(cannot_write(dir, &error)),
+        Ok(()) => return Ok(()),
+    }
+    let mut entries = fs::read_dir(dir).map_err(|error| cannot_write(dir, &error))?;
+    if entries.next().is_none() {
+        return Ok(());
+    }
+    let what = format!("`{}` is not empty", dir.display());
+    Err(CommandError::usage(what).hint("name a folder that does not exist"))
+}
+
+fn write_file(dir: &Path, name: &str, content: &str) -> CommandResult<()> {
+    use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _};
+    let path = dir.join(name);
+    let mut options = fs::OpenOptions::new();
+    // No link that somebody else put there is followed.
+    options.write(true).create_new(true).mode(0o600);
+    let written = options.open(&path).and_then(|mut it| it.write_all(content.as_bytes()));
+    written.map_err(|error| cannot_write(&path, &error))
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> CommandError {
+    CommandError::cannot_write(format!("cannot write `{}`: {error}", path.display()))
+        .hint("name another folder")
+}

@@ -1,0 +1,32 @@
+//! The local page: what the verbs show and do, in a browser.
+//!
+//! [`server`] listens on 127.0.0.1 and [`guard`] decides who may ask: one browser, by a link that works once.
+//! [`address`] is the list of all pages and their URLs, and [`pages`] renders each from what the functions of the
+//! verbs return; [`actions`] are the forms, which call the same functions as the verbs. [`export`] writes the
+//! pages as files.
+//!
+//! # Invariants
+//!
+//! - A page shows only what the verbs show: logs and files through the sanitized view. The templates escape every
+//!   text, so that markup in a log is text.
+//! - No page has a script, style, or image from elsewhere, and none inline; each works without a script.
+//! - A `GET` changes no memory file; like `trace`, it may record a person's edits in the database. A `POST` needs the cookie, our origin, and the token of the form.
+
+mod actions;
+mod address;
+mod assets;
+mod context;
+mod export;
+mod guard;
+mod layout;
+mod markdown;
+mod pages;
+mod progress;
+mod server;
+mod svg;
+mod word_diff;
+
+use crate::commands::open::PageProgram;
+
+/// What `memoird open`, `serve`, and `export` run.
+pub const PROGRAM: PageProgram = PageProgram { serve: server::serve, export: export::export };

@@ -1,0 +1,187 @@
+//! Review: what waits for a decision, with its sources; and the form to correct an item.
+
+use maud::{Markup, html};
+
+use super::{lineage::bare, memory_file, page_of_file};
+use crate::{
+    commands::{
+        error::CommandResult,
+        review::{self, ReviewEntry},
+        trace::trace_to_sources,
+    },
+    memory::item::Item,
+    web::{
+        address::PageAddress,
+        context::{Fields, PageContext},
+        layout::{self, PageContent},
+        word_diff,
+    },
+};
+
+/// How many entries a page has; the next ones follow when these are decided.
+const ENTRIES_MAX: usize = 100;
+
+pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<PageContent> {
+    let decided = fields.get("decided").is_some();
+    let queue = review::load_queue(&context.root, decided)?;
+    let entries = review::entries(&queue);
+    let waiting = entries.iter().filter(|it| it.verdict.is_none()).count();
+    let body = html! {
+        @if let Some(done) = fields.get("done").and_then(done_words) { p .done role="status" { (done) } }
+        @if waiting == 0 { p { "Nothing waits for a decision." } }
+        @match layout::form_token(context) {
+            Some(token) if !entries.is_empty() => (decision_form(context, &token, &entries)),
+            _ => ul .queue { @for entry in &entries { li { (entry_text(context, entry)) } } },
+        }
+        p .actions {
+            @if let Some(href) = context.href(&PageAddress::Review) {
+                @if decided { a href=(href) { "Only what waits" } }
+                @else { a href=(format!("{href}?decided=1")) { "Also what was decided" } }
+            }
+        }
+    };
+    Ok(PageContent { title: "Review".to_owned(), body })
+}
+
+/// Returns what a decision did, by the word in the URL.
+fn done_words(done: &str) -> Option<&'static str> {
+    Some(match done {
+        "accept" => "Accepted. The next compaction updates what is derived from it.",
+        "refuse" => "Refused.",
+        "reopen" => "Waits again.",
+        "edit" => "Your words are written.",
+        _ => return None,
+    })
+}
+
+fn decision_form(context: &PageContext, token: &Markup, entries: &[ReviewEntry]) -> Markup {
+    let action = context.href(&PageAddress::Review);
+    html! {
+        form method="post" action=[&action] {
+            (token)
+            p .buttons {
+                label { input type="checkbox" data-all="id" hidden; }
+                button name="do" value="accept" { "Accept selected" }
+                button name="do" value="refuse" { "Refuse selected" }
+                @if entries.iter().any(|it| it.verdict.is_some()) {
+                    button name="do" value="reopen" { "Withdraw decisions" }
+                }
+            }
+            ul .queue {
+                @for entry in entries.iter().take(ENTRIES_MAX) {
+                    li data-row {
+                        label .choice {
+                            input type="checkbox" name="id" value=(entry.id);
+                            " " span .tag { (entry.what) } " " (entry.why.join(", "))
+                            @if let Some(verdict) = entry.verdict { " " span .tag { (verdict) } }
+                        }
+                        (entry_text(context, entry))
+                    }
+                }
+            }
+            @if entries.len() > ENTRIES_MAX { p { "and " (entries.len() - ENTRIES_MAX) " more" } }
+        }
+        @let editable: Vec<&ReviewEntry> = entries.iter().filter(|it| is_editable(it)).take(ENTRIES_MAX).collect();
+        @if !editable.is_empty() {
+            h2 { "In your own words" }
+            p .meta { "For a line, your words become an entry of today's log, and the line stays out; for a change, they are written instead." }
+            form method="post" action=[&action] {
+                (token)
+                p {
+                    label for="edit-id" { "Entry " }
+                    select #edit-id name="id" {
+                        @for entry in editable {
+                            option value=(entry.id) { (entry.id) ": " (entry.text.chars().take(60).collect::<String>()) }
+                        }
+                    }
+                }
+                p {
+                    label for="edit-text" { "Your words (for an entry of WISDOM.md: heading, colon, text)" }
+                    textarea #edit-text name="text" rows="3" required {}
+                }
+                p { button name="do" value="edit" { "Write them" } }
+            }
+        }
+    }
+}
+
+fn is_editable(entry: &ReviewEntry) -> bool {
+    entry.verdict.is_none() && entry.what != "contradiction"
+}
+
+fn entry_text(context: &PageContext, entry: &ReviewEntry) -> Markup {
+    let stem = context.log_stem(&entry.path);
+    let place = match (stem, entry.line) {
+        (Some(stem), Some(line)) => PageAddress::Line(stem, line),
+        _ => page_of_file(context, &entry.path),
+    };
+    let line = entry.line.map(|it| format!(":{it}")).unwrap_or_default();
+    html! {
+        p .meta {
+            (entry.id) " · " (context.link(&place, format!("{}{line}", entry.path)))
+            @if let Some(origin) = entry.origin { ", " (origin) }
+            @if let Some(engine) = &entry.engine { ", rejected draft of " (engine) }
+            @if entry.stale { ", stale: its file or its source lines changed since" }
+            @if entry.acceptable == Some(false) { ", cannot be accepted" }
+        }
+        div lang="" {
+            @match &entry.before {
+                Some(before) => (word_diff::side_by_side(before, &entry.text, ["Now", "New"])),
+                None => blockquote dir="auto" { (entry.text) },
+            }
+            @if !entry.source_lines.is_empty() {
+                ol .lines {
+                    @for line in &entry.source_lines {
+                        li { (line.address) " " span dir="auto" { (line.text.trim()) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The form to correct an item, with its sources.
+pub(super) fn correct_form(
+    context: &PageContext,
+    path: &str,
+    line: u32,
+) -> CommandResult<PageContent> {
+    let path = memory_file(context, path)?;
+    let trace = trace_to_sources(&context.call, &context.root, &format!("{path}:{line}"))?;
+    let item = Item::parse(bare(&trace.target.text));
+    Ok(correct_page(context, path, line, &item.text, None))
+}
+
+/// Returns the form with a text, and what it would change.
+pub(in crate::web) fn correct_page(
+    context: &PageContext,
+    path: &str,
+    line: u32,
+    text: &str,
+    preview: Option<Markup>,
+) -> PageContent {
+    let address = PageAddress::Correct(path.to_owned(), line);
+    let token = layout::form_token(context);
+    let body = html! {
+        p { (context.link(&page_of_file(context, path), path)) ", line " (line) }
+        @let is_preview = preview.is_some();
+        @if let Some(preview) = preview { (preview) }
+        @match token {
+            Some(token) => form method="post" action=[context.href(&address)] {
+                (token)
+                p {
+                    label for="text" { "The correct text" }
+                    textarea #text name="text" rows="4" required lang="" { (text) }
+                }
+                p .meta { "Its citation stays. The item is yours from then on, and what is derived from it is updated." }
+                p .buttons {
+                    button name="do" value="preview" { "Show what would change" }
+                    @if is_preview { button name="do" value="apply" { "Correct it" } }
+                }
+            },
+            None => p { "Nothing can be changed here: the page was opened with --read-only." },
+        }
+        p { (context.link(&PageAddress::Item(path.to_owned(), line), "Where it comes from")) }
+    };
+    PageContent { title: "Correct".to_owned(), body }
+}

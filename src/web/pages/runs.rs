@@ -1,0 +1,239 @@
+//! Runs: what each wrote, with its receipts and failures; undo, with what it would do shown first.
+
+use maud::{Markup, html};
+
+use super::{or_error, page_of_file};
+use crate::{
+    commands::{
+        error::{CommandError, CommandResult},
+        history::{HistoryReader, RunSummary, recorded_runs},
+        status::health::{FolderHealth, JobState},
+        undo,
+    },
+    compaction::undo::{UndoPlan, UndoRequest},
+    privacy::PrivacyRules,
+    store::db::lineage::jobs::{JobRow, RunId},
+    web::{
+        address::PageAddress,
+        context::{Fields, PageContext},
+        layout::{self, PageContent},
+        progress,
+    },
+};
+
+/// How many runs are listed.
+const RUNS_MAX: usize = 100;
+/// How many files of a run are named in the list.
+const NAMED_MAX: usize = 3;
+
+pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<PageContent> {
+    let health = FolderHealth::read(&context.call, &context.root.settings.path);
+    let past = HistoryReader::open(&context.call, &context.root)?;
+    let (runs, older) = recorded_runs(&past, RUNS_MAX)?;
+    let running = progress::running_in(&context.root)?;
+    let body = html! {
+        @if let Some(run) = fields.get("undone").and_then(|it| it.parse::<i64>().ok()) {
+            p .done role="status" { "Undone by " (context.link(&PageAddress::Run(run), format!("run {run}"))) "." }
+        }
+        @if fields.get("compacted").is_some() { p .done role="status" { "Done." } }
+        p .running data-run=(running.as_deref().unwrap_or_default()) role="status" aria-live="polite" {
+            @match &running { Some(what) => (what), None => "Nothing runs now." }
+        }
+        (or_error(health.map(|it| state(context, &it))))
+        h2 { "History" }
+        @if runs.is_empty() { p { "No run yet." } }
+        div .table role="region" aria-label="Runs" tabindex="0" {
+            table {
+                thead { tr { th scope="col" { "Run" } th scope="col" { "Started" } th scope="col" { "By" } th scope="col" { "Files" } } }
+                tbody { @for run in &runs { (row(context, run)) } }
+            }
+        }
+        @if older > 0 { p { "and " (older) " older" } }
+    };
+    Ok(PageContent { title: "Runs".to_owned(), body })
+}
+
+fn state(context: &PageContext, health: &FolderHealth) -> Markup {
+    html! {
+        p { (health.line()) "." @if let Some(next) = &health.next_due { " Next: " (next) "." } }
+        (jobs("Stuck: these wait for you", "stuck", &health.stuck))
+        (jobs("Failed when last tried", "stuck", &health.failed))
+        (jobs("Due", "due", &health.due))
+        (jobs("Undone, until a source changes", "due", &health.undone))
+        @if !health.problems.is_empty() {
+            h2 { "Problems" }
+            ul { @for (path, reason) in &health.problems { li { code { (path) } ": " (PrivacyRules::mask_message(reason)) } } }
+        }
+        @if let Some(token) = layout::form_token(context) {
+            form method="post" action=[context.href(&PageAddress::Runs)] {
+                (token)
+                p .buttons { button name="do" value="compact" { "Run everything that is due" } }
+            }
+        }
+    }
+}
+
+fn jobs(title: &str, class: &str, jobs: &[JobState]) -> Markup {
+    const JOBS_MAX: usize = 30;
+    html! {
+        @if !jobs.is_empty() {
+            h2 { (title) }
+            ul {
+                @for job in jobs.iter().take(JOBS_MAX) {
+                    li { span class=(format!("tag {class}")) { (job.tier) " " (job.period) } " " (PrivacyRules::mask_message(&job.reason)) }
+                }
+            }
+            @if jobs.len() > JOBS_MAX { p { "and " (jobs.len() - JOBS_MAX) " more" } }
+        }
+    }
+}
+
+fn row(context: &PageContext, run: &RunSummary) -> Markup {
+    let files: Vec<&String> = run.written.iter().chain(&run.removed).rev().collect();
+    html! {
+        tr data-row {
+            th scope="row" { (context.link(&PageAddress::Run(run.run), run.run)) }
+            td { (run.started_local()) }
+            td { (run.trigger) }
+            td {
+                @for path in files.iter().take(NAMED_MAX) { (context.link(&page_of_file(context, path), *path)) " " }
+                @if files.len() > NAMED_MAX { "and " (files.len() - NAMED_MAX) " more " }
+                @if files.is_empty() { "– " }
+                @if let Some(by) = run.taken_back_by { span .tag { "undone by run " (by) } }
+                @if run.ended.is_none() { span .tag .due { "not finished" } }
+            }
+        }
+    }
+}
+
+/// One run: its jobs with their receipts, its files, and the way to undo it.
+pub(super) fn one(context: &PageContext, number: i64) -> CommandResult<PageContent> {
+    let past = HistoryReader::open(&context.call, &context.root)?;
+    let (runs, _) = recorded_runs(&past, usize::MAX)?;
+    let run = runs.into_iter().find(|it| it.run == number);
+    let run = run.ok_or_else(|| {
+        CommandError::usage(format!("there is no run {number}")).hint("memoird history")
+    })?;
+    let jobs =
+        past.lineage().map(|it| it.jobs_of_run(RunId(number))).transpose()?.unwrap_or_default();
+    let body = html! {
+        p { "By " (run.trigger) ", started " (run.started_local()) "." }
+        @if let Some(by) = run.taken_back_by { p { "Undone by " (context.link(&PageAddress::Run(by), format!("run {by}"))) "." } }
+        @if run.ended.is_none() { p { "It has not finished, or was interrupted." } }
+        @if !context.is_export() && run.taken_back_by.is_none() && !(run.written.is_empty() && run.removed.is_empty()) {
+            p .actions { (context.link(&PageAddress::Undo(number), "Undo: show what it would do")) }
+        }
+        @if !jobs.is_empty() {
+            h2 { "Jobs" }
+            div .table role="region" aria-label="Jobs" tabindex="0" {
+                table {
+                    thead { tr { @for name in ["Job", "Outcome", "Engine", "Sources", "Items", "Left out", "Rejected", "Cost"] { th scope="col" { (name) } } } }
+                    tbody { @for job in &jobs { (job_row(context, job)) } }
+                }
+            }
+        }
+        (files(context, "Written", &run.written))
+        (files(context, "Removed", &run.removed))
+    };
+    Ok(PageContent { title: format!("Run {number}"), body })
+}
+
+fn job_row(context: &PageContext, job: &JobRow) -> Markup {
+    let metrics = job.receipt.as_ref().map(|it| it.metrics).unwrap_or_default();
+    let number = |it: u32| if it > 0 { it.to_string() } else { "–".to_owned() };
+    html! {
+        tr {
+            th scope="row" {
+                @let name = format!("{} {}", job.tier, job.period);
+                @match job.receipt.as_ref().and_then(|it| it.path.as_deref()) {
+                    Some(path) => (context.link(&page_of_file(context, path), name)),
+                    None => (name),
+                }
+            }
+            td {
+                @match &job.receipt {
+                    Some(receipt) => {
+                        (receipt.outcome.name())
+                        @if let Some(reason) = &receipt.reason { ": " (PrivacyRules::mask_message(reason)) }
+                    }
+                    None => "running",
+                }
+                @if job.attempt > 1 { " (attempt " (job.attempt) ")" }
+            }
+            td { (job.engine) }
+            td .number { (number(metrics.sources)) }
+            td .number { (number(metrics.items)) }
+            td .number { (number(metrics.uncovered)) }
+            td .number { (number(metrics.rejected)) }
+            td .number { @if metrics.model_calls > 0 { (format!("{:.4} USD", metrics.cost_usd)) } @else { "–" } }
+        }
+    }
+}
+
+fn files(context: &PageContext, title: &str, paths: &[String]) -> Markup {
+    const FILES_MAX: usize = 300;
+    html! {
+        @if !paths.is_empty() {
+            h2 { (title) }
+            ul {
+                @for path in paths.iter().take(FILES_MAX) {
+                    li {
+                        (context.link(&page_of_file(context, path), path))
+                        @if context.root.vault.layout().kind_of(path).is_some() {
+                            " " (context.link(&PageAddress::Versions(path.clone()), "versions"))
+                        }
+                    }
+                }
+            }
+            @if paths.len() > FILES_MAX { p { "and " (paths.len() - FILES_MAX) " more" } }
+        }
+    }
+}
+
+/// What undoing a run would do, and the form to do it.
+pub(super) fn undo_preview(context: &PageContext, number: i64) -> CommandResult<PageContent> {
+    let request = UndoRequest { run: Some(RunId(number)), with_dependents: false };
+    let (with_later, plan) = match undo::plan_undo(&context.call, &context.root, request) {
+        Ok((request, plan)) => (request.with_dependents, plan),
+        Err(error) => {
+            // Later runs depend on it: the form undoes them, too, and names them.
+            let all = UndoRequest { with_dependents: true, ..request };
+            let (_, plan) =
+                undo::plan_undo(&context.call, &context.root, all).map_err(|_| error)?;
+            (true, plan)
+        }
+    };
+    let body = html! {
+        p {
+            "This would undo "
+            @for (i, run) in plan.runs.iter().enumerate() {
+                @if i > 0 { ", " }
+                (context.link(&PageAddress::Run(run.id.0), format!("run {} ({})", run.id, run.trigger)))
+            }
+            ". Files that somebody changed since are kept."
+        }
+        @if plan.runs.len() > 1 { p { "The later runs depend on run " (number) "." } }
+        (undo_files(context, &plan))
+        @match layout::form_token(context) {
+            Some(token) => form method="post" action=[context.href(&PageAddress::Undo(number))] {
+                (token)
+                @for run in &plan.runs { input type="hidden" name="run" value=(run.id); }
+                @if with_later { input type="hidden" name="later" value="1"; }
+                p .buttons { button name="do" value="undo" { "Undo" } }
+            },
+            None => p { "Nothing can be changed here: the page was opened with --read-only." },
+        }
+    };
+    Ok(PageContent { title: format!("Undo run {number}"), body })
+}
+
+fn undo_files(context: &PageContext, plan: &UndoPlan) -> Markup {
+    html! {
+        @if plan.files.is_empty() { p { "Its files are already restored." } }
+        ul {
+            @for file in &plan.files {
+                li { (context.link(&page_of_file(context, &file.path), &file.path)) ": " (undo::describe_outcome(file)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Timeline: years, months, weeks, and days as bars, with what became of each.
+
+use std::collections::BTreeMap;
+
+use chrono::{Datelike as _, NaiveDate};
+use maud::{Markup, html};
+
+use super::size;
+use crate::{
+    commands::error::{CommandError, CommandResult},
+    compaction::{
+        self,
+        plan::{CompactionPlan, Selection, WaitCause},
+    },
+    engine::configured,
+    memory::{
+        item::Tier,
+        period::{Grain, Period},
+    },
+    store::{
+        db::lineage::{Lineage, jobs::JobMetrics},
+        fs::inventory::Inventory,
+    },
+    web::{
+        address::PageAddress,
+        context::PageContext,
+        layout::PageContent,
+        svg::{self, Bar},
+    },
+};
+
+/// The files of a folder and what became of each period.
+pub(super) struct FolderTimeline {
+    pub(super) inventory: Inventory,
+    plan: CompactionPlan,
+    /// What the last job of each tier and period read and wrote.
+    metrics: BTreeMap<(Tier, Period), JobMetrics>,
+    first_day: Option<NaiveDate>,
+    last_day: Option<NaiveDate>,
+}
+
+/// What became of one period.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PeriodState {
+    pub(super) logs: usize,
+    /// Bytes of the logs.
+    pub(super) volume: u64,
+    /// Characters of the summary; `None` if there is none.
+    pub(super) summary_chars: Option<usize>,
+    /// Lines that reached no item, and items, by the last job.
+    left_out: Option<(u32, u32)>,
+    /// The share of the logs' characters in the summary.
+    share: Option<f64>,
+    /// The class of the state, and its words.
+    pub(super) state: Option<(&'static str, String)>,
+}
+
+impl FolderTimeline {
+    pub(super) fn read(context: &PageContext) -> CommandResult<Self> {
+        let root = &context.root;
+        let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+        let (view, receipts) =
+            compaction::read_snapshot_with_receipts(&root.vault, lineage.as_ref())?;
+        let engine = configured::engine_id(&root.settings.settings);
+        let plan = compaction::plan_snapshot(
+            &view,
+            &root.settings,
+            &engine,
+            &Selection::default(),
+            context.call.now,
+        );
+        let mut metrics = BTreeMap::new();
+        let mut newest = BTreeMap::new();
+        for job in receipts {
+            let key = (job.tier, job.period);
+            if let Some(receipt) = job.receipt.filter(|_| newest.get(&key) < Some(&job.id)) {
+                newest.insert(key, job.id);
+                metrics.insert(key, receipt.metrics);
+            }
+        }
+        let inventory = view.inventory;
+        let days = || inventory.logs.keys().map(crate::memory::address::Stem::date);
+        let (first_day, last_day) = (days().min(), days().max());
+        Ok(Self { inventory, plan, metrics, first_day, last_day })
+    }
+
+    pub(super) fn state_of(&self, period: Period) -> PeriodState {
+        let tier = Tier::of_period(period);
+        let summaries = match period.grain() {
+            Grain::Month => &self.inventory.monthly,
+            _ => &self.inventory.weekly,
+        };
+        let logs = self.inventory.logs_of(period);
+        let (logs, volume) =
+            logs.fold((0, 0), |(count, sum), (_, log)| (count + 1, sum + log.stamp.size));
+        let metrics = self.metrics.get(&(tier, period));
+        let summary = summaries.get(&period).filter(|_| period.grain() != Grain::Day);
+        let waiting = self.plan.waiting.iter().filter(|it| it.tier == tier && it.period == period);
+        let mut state = waiting.filter_map(|it| match &it.cause {
+            WaitCause::Stuck(why) | WaitCause::Damaged(why) => {
+                Some(("stuck", format!("stuck: {why}")))
+            }
+            _ => None,
+        });
+        let due = self.plan.jobs.iter().find(|it| it.tier == tier && it.period == period);
+        let state = state.next().or_else(|| due.map(|it| ("due", format!("due: {}", it.reason))));
+        PeriodState {
+            logs,
+            volume,
+            summary_chars: summary.map(|it| it.chars),
+            left_out: metrics.map(|it| (it.uncovered, it.items)),
+            share: summary.and_then(|it| share(it.chars as u64, volume)),
+            state,
+        }
+    }
+
+    /// Returns whether a day without a log lies between days with one.
+    fn is_gap(&self, day: NaiveDate) -> bool {
+        let is_inside = self.first_day < Some(day) && Some(day) < self.last_day;
+        is_inside && self.inventory.logs_of(Period::containing(Grain::Day, day)).next().is_none()
+    }
+
+    /// Returns the bar of a period.
+    pub(super) fn bar(&self, context: &PageContext, period: Period, label: String) -> Bar {
+        let state = self.state_of(period);
+        let is_gap = period.grain() == Grain::Day && self.is_gap(period.first());
+        let mark = state.state.as_ref().map(|it| it.0).or(is_gap.then_some("gap"));
+        let has_page = state.logs > 0 || state.summary_chars.is_some();
+        let words = if is_gap { "no log".to_owned() } else { state.words() };
+        Bar {
+            label,
+            title: format!("{period}: {words}"),
+            href: if has_page { context.href(&PageAddress::Period(period)) } else { None },
+            volume: state.volume,
+            covered: state.covered(),
+            mark,
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share to be drawn")]
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+impl PeriodState {
+    /// Describes the period in words.
+    pub(super) fn words(&self) -> String {
+        let logs = match self.logs {
+            0 => "no log".to_owned(),
+            1 => format!("1 log, {}", size(self.volume)),
+            logs => format!("{logs} logs, {}", size(self.volume)),
+        };
+        let summary = match self.summary_chars {
+            Some(chars) => format!(", summary of {chars} characters"),
+            None => String::new(),
+        };
+        let left_out = match self.left_out {
+            Some((lines, _)) if self.summary_chars.is_some() => format!(", {lines} lines left out"),
+            Some((_, items)) if items > 0 => format!(", {items} statements kept"),
+            _ => String::new(),
+        };
+        let state = self.state.as_ref().map(|it| format!(", {}", it.1)).unwrap_or_default();
+        format!("{logs}{summary}{left_out}{state}")
+    }
+
+    /// Returns the share of the bar that is drawn as kept.
+    fn covered(&self) -> Option<f64> {
+        self.share
+    }
+}
+
+/// Returns the explanation of the colors.
+fn legend() -> Markup {
+    html! {
+        ul .legend {
+            li { span .key.log {} " volume of logs" }
+            li { span .key.covered {} " share kept in the summary" }
+            li { span .key.due {} " due" }
+            li { span .key.stuck {} " stuck" }
+            li { span .key.gap {} " day without a log" }
+        }
+    }
+}
+
+pub(super) fn years(context: &PageContext) -> CommandResult<PageContent> {
+    let timeline = FolderTimeline::read(context)?;
+    let body = html! {
+        @match (timeline.first_day, timeline.last_day) {
+            (Some(first), Some(last)) => {
+                p { (timeline.inventory.logs.len()) " logs, from " (first) " to " (last) "." }
+                (legend())
+                @for year in (first.year()..=last.year()).rev() {
+                    section aria-labelledby=(format!("y{year}")) {
+                        h2 id=(format!("y{year}")) { (context.link(&PageAddress::Timeline(Some(year)), year)) }
+                        (months(context, &timeline, year))
+                    }
+                }
+            }
+            _ => p { "There are no logs yet. " code { "memoird log \"…\"" } " writes the first one." },
+        }
+    };
+    Ok(PageContent { title: "Timeline".to_owned(), body })
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+fn months(context: &PageContext, timeline: &FolderTimeline, year: i32) -> Markup {
+    let bars: Vec<Bar> = (1..)
+        .zip(MONTHS)
+        .filter_map(|(month, name)| {
+            let first = NaiveDate::from_ymd_opt(year, month, 1)?;
+            let period = Period::containing(Grain::Month, first);
+            Some(timeline.bar(context, period, name.to_owned()))
+        })
+        .collect();
+    svg::bars(&format!("The months of {year}"), &bars, 44.0)
+}
+
+pub(super) fn year(context: &PageContext, year: i32) -> CommandResult<PageContent> {
+    let timeline = FolderTimeline::read(context)?;
+    let days = timeline.first_day.zip(timeline.last_day);
+    if days.is_none_or(|(first, last)| year < first.year() || year > last.year()) {
+        return Err(
+            CommandError::usage(format!("there are no logs of {year}")).hint("memoird status")
+        );
+    }
+    let months_of_year: Vec<Period> = (1..=12)
+        .filter_map(|month| NaiveDate::from_ymd_opt(year, month, 1))
+        .map(|first| Period::containing(Grain::Month, first))
+        .collect();
+    let mut bars = Vec::new();
+    for month in &months_of_year {
+        for (i, week) in month.weeks().into_iter().enumerate() {
+            let name = MONTHS.get(month.first().month0() as usize).copied().unwrap_or_default();
+            let label = if i == 0 { name.to_owned() } else { String::new() };
+            bars.push(timeline.bar(context, week, label));
+        }
+    }
+    let body = html! {
+        (legend())
+        (svg::bars(&format!("The weeks of {year}"), &bars, 18.0))
+        h2 { "Months and weeks" }
+        div .table role="region" aria-label="Months and weeks" tabindex="0" {
+            table {
+                thead { tr { th scope="col" { "Period" } th scope="col" { "Logs" } th scope="col" { "Size" } th scope="col" { "Summary" } th scope="col" { "Lines left out" } th scope="col" { "State" } } }
+                tbody {
+                    @for month in &months_of_year {
+                        @let has_logs = month.weeks().iter().any(|it| timeline.state_of(*it).logs > 0);
+                        @if has_logs || timeline.state_of(*month).logs > 0 {
+                            (row(context, &timeline, *month))
+                            @for week in month.weeks() {
+                                @if timeline.state_of(week).logs > 0 { (row(context, &timeline, week)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        (neighbours(context, "Years", &[year - 1, year + 1].map(|it| {
+            let has_logs = days.is_some_and(|(first, last)| first.year() <= it && it <= last.year());
+            has_logs.then(|| (PageAddress::Timeline(Some(it)), it.to_string()))
+        })))
+    };
+    Ok(PageContent { title: year.to_string(), body })
+}
+
+fn row(context: &PageContext, timeline: &FolderTimeline, period: Period) -> Markup {
+    let state = timeline.state_of(period);
+    html! {
+        tr class=(if period.grain() == Grain::Month { "month" } else { "week" }) {
+            th scope="row" { (context.link(&PageAddress::Period(period), period.to_string())) }
+            td .number { (state.logs) }
+            td .number { (size(state.volume)) }
+            td { @match state.summary_chars { Some(chars) => { (chars) " characters" }, None => "–" } }
+            td .number { @match state.left_out { Some((lines, _)) => (lines), None => "–" } }
+            td { @if let Some((class, words)) = &state.state { span class=(format!("tag {class}")) { (words) } } }
+        }
+    }
+}
+
+/// Returns links to the page before and the page after.
+pub(super) fn neighbours(
+    context: &PageContext,
+    name: &str,
+    pages: &[Option<(PageAddress, String)>; 2],
+) -> Markup {
+    html! {
+        nav .neighbours aria-label=(name) {
+            @if let [Some((page, label)), _] = pages { (context.link(page, format!("← {label}"))) }
+            " "
+            @if let [_, Some((page, label))] = pages { (context.link(page, format!("{label} →"))) }
+        }
+    }
+}

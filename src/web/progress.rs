@@ -1,0 +1,76 @@
+//! The progress of a running compaction, as a stream of events.
+//!
+//! Any process may run it: the stream reads what the database says about jobs, once a second, and sends a line when
+//! it has changed.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use axum::{
+    http::StatusCode,
+    response::{
+        IntoResponse as _, Response,
+        sse::{Event, KeepAlive, Sse},
+    },
+};
+use futures_util::stream;
+
+use super::{context::FolderChoice, server::PageServer};
+use crate::{
+    commands::{
+        GlobalArgs,
+        error::CommandResult,
+        workspace::{Invocation, MemoryRoot},
+    },
+    store::{db::lineage::Lineage, fs::lock::RunLock},
+};
+
+/// How often the database is read.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Returns what runs now in a folder: `run 7: weekly 2026-W14`; `None` if nothing runs.
+pub(super) fn running(global: &GlobalArgs, folder: &FolderChoice) -> CommandResult<Option<String>> {
+    let call = Invocation::load(global)?;
+    let Some(path) = folder.paths.get(folder.index) else { return Ok(None) };
+    let root = call.open_root(path)?;
+    running_in(&root)
+}
+
+/// Returns what runs now in an open folder.
+pub(super) fn running_in(root: &MemoryRoot) -> CommandResult<Option<String>> {
+    let layout = root.vault.layout();
+    if !RunLock::is_held(&layout.run_lock())? {
+        return Ok(None);
+    }
+    let lineage = Lineage::open_existing(&layout.database())?;
+    let jobs = lineage.as_ref().map(Lineage::live_jobs).transpose()?.unwrap_or_default();
+    Ok(Some(match jobs.last() {
+        Some(job) => format!("run {}: {} {}", job.run, job.tier, job.period),
+        None => "a run has begun".to_owned(),
+    }))
+}
+
+/// Answers with a stream that ends when the browser leaves or the server ends.
+pub(super) fn stream(server: &Arc<PageServer>, folder: FolderChoice) -> Response {
+    let Ok(permit) = Arc::clone(&server.streams).try_acquire_owned() else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    let state = (Arc::clone(server), folder, permit, None::<String>, true);
+    let events = stream::unfold(state, async |(server, folder, permit, last, is_first)| {
+        let mut is_first = is_first;
+        loop {
+            if !is_first {
+                tokio::time::sleep(INTERVAL).await;
+            }
+            let (asked, of) = (Arc::clone(&server), folder.clone());
+            let found = tokio::task::spawn_blocking(move || running(&asked.global, &of)).await;
+            // A folder that cannot be read now shows nothing; its pages say why.
+            let now = found.ok().and_then(Result::ok).flatten().unwrap_or_default();
+            if is_first || last.as_ref() != Some(&now) {
+                let event = Ok::<_, Infallible>(Event::default().event("run").data(&now));
+                return Some((event, (server, folder, permit, Some(now), false)));
+            }
+            is_first = false;
+        }
+    });
+    Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(20))).into_response()
+}

@@ -1,0 +1,376 @@
+//! Listens on 127.0.0.1 and answers one browser.
+//!
+//! Two tasks share the [`PageServer`]: the server, which answers each request on a thread for blocking work, and the
+//! timer of idleness. The server ends with the first of: an interrupt, an hour without a request. Event streams end
+//! with it, and do not keep it alive.
+
+use std::{
+    future::pending,
+    net::{Ipv4Addr, TcpListener},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header},
+    response::{IntoResponse as _, Response},
+};
+use maud::Markup;
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep},
+};
+
+use super::{
+    actions::{self, ActionResult},
+    address::PageAddress,
+    assets,
+    context::{Fields, FolderChoice, LinkStyle, PageContext},
+    guard::{self, GuardError, SessionGuard},
+    layout, pages, progress,
+};
+use crate::{
+    commands::{
+        GlobalArgs,
+        error::{CommandError, CommandErrorKind, CommandResult},
+        open::{PageLink, PageRequest, WhenReady},
+    },
+    recall::search::SearchCache,
+};
+
+/// The server ends after this time without a request.
+const IDLE_MAX: Duration = Duration::from_secs(60 * 60);
+/// A form is a few fields and one text.
+const FORM_BYTES_MAX: usize = 256 * 1024;
+/// How many pages are made at once; others wait.
+const PAGES_AT_ONCE_MAX: usize = 4;
+/// How many tabs can show the progress of a run at once.
+const STREAMS_MAX: usize = 32;
+
+/// What all requests share.
+pub(super) struct PageServer {
+    guard: SessionGuard,
+    pub(super) global: GlobalArgs,
+    paths: Arc<[PathBuf]>,
+    read_only: bool,
+    search_caches: Vec<Arc<SearchCache>>,
+    activity: Activity,
+    pages: Semaphore,
+    pub(super) streams: Arc<Semaphore>,
+}
+
+/// When the last request came.
+struct Activity {
+    start: Instant,
+    /// Milliseconds after `start`.
+    last: AtomicU64,
+}
+
+/// Serves the page until an interrupt, or until nobody asked for an hour.
+pub(super) fn serve(request: &PageRequest, ready: WhenReady<'_>) -> CommandResult<()> {
+    let wanted = request.port.unwrap_or(0);
+    let cannot_listen = |e: std::io::Error| {
+        let error = CommandError::new(
+            CommandErrorKind::Busy,
+            format!("cannot listen on 127.0.0.1, port {wanted}: {e}"),
+        );
+        error.hint("memoird open")
+    };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).map_err(cannot_listen)?;
+    listener.set_nonblocking(true).map_err(cannot_listen)?;
+    let port = listener.local_addr().map_err(cannot_listen)?.port();
+    let (guard, token) = SessionGuard::new(port).map_err(CommandError::data)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(PAGES_AT_ONCE_MAX + 4)
+        .enable_all()
+        .build()
+        .map_err(cannot_listen)?;
+    let outcome = runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let server = Arc::new(PageServer {
+            guard,
+            global: request.global.clone(),
+            paths: request.roots.clone().into(),
+            read_only: request.read_only,
+            search_caches: request.roots.iter().map(|_| Arc::default()).collect(),
+            activity: Activity::new(),
+            pages: Semaphore::new(PAGES_AT_ONCE_MAX),
+            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+        });
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&server));
+        let url = format!("http://127.0.0.1:{port}/?token={token}");
+        ready(&PageLink { url, port, read_only: request.read_only });
+        tokio::select! {
+            ended = async { axum::serve(listener, router).await } => ended,
+            () = server.activity.idle_for(IDLE_MAX) => Ok(()),
+            () = interrupted() => Ok(()),
+        }
+    });
+    // Pages that are being made are not waited for: nobody reads them.
+    runtime.shutdown_background();
+    outcome.map_err(cannot_listen)
+}
+
+/// Returns when the process is asked to end.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut ended = signal(SignalKind::terminate()).ok();
+    let terminated = async {
+        match &mut ended {
+            Some(signal) => signal.recv().await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
+    }
+}
+
+impl Activity {
+    fn new() -> Self {
+        Self { start: Instant::now(), last: AtomicU64::new(0) }
+    }
+
+    fn touch(&self) {
+        let elapsed = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.store(elapsed, Ordering::Relaxed);
+    }
+
+    /// Returns when there was no request for `span`.
+    async fn idle_for(&self, span: Duration) {
+        loop {
+            let last = self.start + Duration::from_millis(self.last.load(Ordering::Relaxed));
+            let left = span.saturating_sub(last.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            sleep(left).await;
+        }
+    }
+}
+
+async fn answer(State(server): State<Arc<PageServer>>, request: Request) -> Response {
+    let mut response = server.respond(request).await;
+    guard::harden(response.headers_mut());
+    response
+}
+
+impl PageServer {
+    async fn respond(self: Arc<Self>, request: Request) -> Response {
+        let (head, body) = request.into_parts();
+        if let Err(refused) = self.guard.check_host(&head.headers) {
+            return refusal(refused);
+        }
+        let path = head.uri.path();
+        let is_read = matches!(head.method, Method::GET | Method::HEAD);
+        if let Some(name) = path.strip_prefix("/assets/").filter(|_| is_read) {
+            return asset(name);
+        }
+        let fields = Fields::parse(head.uri.query().unwrap_or_default().as_bytes());
+        if let Some(token) = fields.get("token").filter(|_| path == "/" && is_read) {
+            return self.enter(token, &head.headers);
+        }
+        if let Err(refused) = self.guard.check_session(&head.headers) {
+            return refusal(refused);
+        }
+        self.activity.touch();
+        if is_read {
+            return self.read(&head.uri, fields).await;
+        }
+        if head.method != Method::POST {
+            return text_page(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "Not possible",
+                "pages are read or sent",
+            );
+        }
+        if self.read_only {
+            let why = "the page was opened with --read-only, so nothing can be changed";
+            return text_page(StatusCode::FORBIDDEN, "Not changed", why);
+        }
+        if let Err(refused) = self.guard.check_origin(&head.headers) {
+            return refusal(refused);
+        }
+        let Ok(body) = axum::body::to_bytes(body, FORM_BYTES_MAX).await else {
+            let why = "the form is longer than 256 KiB";
+            return text_page(StatusCode::PAYLOAD_TOO_LARGE, "Not changed", why);
+        };
+        self.write(&head.uri, &body).await
+    }
+
+    /// Exchanges the token of the link for a cookie, and leads to a URL without it.
+    fn enter(&self, token: &str, headers: &HeaderMap) -> Response {
+        let cookie = match self.guard.exchange(token) {
+            Ok(cookie) => Some(cookie),
+            // The same browser reloaded the first page.
+            Err(_) if self.guard.check_session(headers).is_ok() => None,
+            Err(refused) => return refusal(refused),
+        };
+        self.activity.touch();
+        let mut response = redirect("/r/0/");
+        if let Some(cookie) = cookie.and_then(|it| HeaderValue::try_from(it).ok()) {
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+
+    async fn read(self: Arc<Self>, uri: &Uri, fields: Fields) -> Response {
+        let path = uri.path();
+        if path == "/" {
+            return redirect("/r/0/");
+        }
+        if let Some(index) = path.strip_prefix("/events/").and_then(|it| it.parse().ok()) {
+            return match self.folder(index) {
+                Some(folder) => progress::stream(&self, folder),
+                None => not_found(),
+            };
+        }
+        let Some((folder, address)) = self.target(path) else { return not_found() };
+        self.blocking(move |server| {
+            let context = match server.context(folder) {
+                Ok(context) => context,
+                Err(error) => return failure(&error),
+            };
+            match pages::render(&context, &address, &fields) {
+                Ok(shown) => html(StatusCode::OK, layout::page(&context, &address, &shown)),
+                Err(error) => error_page(&context, &address, &error),
+            }
+        })
+        .await
+    }
+
+    async fn write(self: Arc<Self>, uri: &Uri, body: &Bytes) -> Response {
+        let fields = Fields::parse(body);
+        if let Err(refused) = self.guard.check_form(fields.get("csrf")) {
+            return refusal(refused);
+        }
+        let Some((folder, address)) = self.target(uri.path()) else { return not_found() };
+        self.blocking(move |server| {
+            let context = match server.context(folder) {
+                Ok(context) => context,
+                Err(error) => return failure(&error),
+            };
+            match actions::apply(&context, &address, &fields) {
+                Ok(ActionResult::GoTo(page, query)) => {
+                    let url = context.href(&page).unwrap_or_else(|| "/".to_owned());
+                    redirect(&format!("{url}{query}"))
+                }
+                Ok(ActionResult::Show(shown)) => {
+                    html(StatusCode::OK, layout::page(&context, &address, &shown))
+                }
+                Err(error) => error_page(&context, &address, &error),
+            }
+        })
+        .await
+    }
+
+    /// Reads files and databases on a thread of its own, a few pages at a time.
+    async fn blocking(
+        self: Arc<Self>,
+        work: impl FnOnce(&Self) -> Response + Send + 'static,
+    ) -> Response {
+        let Ok(_permit) = self.pages.acquire().await else { return unavailable() };
+        let server = Arc::clone(&self);
+        // A panic in one page is an answer, and does not end the server.
+        tokio::task::spawn_blocking(move || work(&server)).await.unwrap_or_else(|_| unavailable())
+    }
+
+    fn context(&self, folder: FolderChoice) -> CommandResult<PageContext> {
+        let cache = self.search_caches.get(folder.index).cloned().unwrap_or_default();
+        let csrf = (!self.read_only).then(|| self.guard.csrf().to_owned());
+        PageContext::open(&self.global, folder, LinkStyle::Server, csrf, cache)
+    }
+
+    /// Returns the folder and the page of a path: `/r/0/period/2026-W14`.
+    fn target(&self, path: &str) -> Option<(FolderChoice, PageAddress)> {
+        let (index, page) = path.strip_prefix("/r/")?.split_once('/')?;
+        Some((self.folder(index.parse().ok()?)?, PageAddress::parse(page)?))
+    }
+
+    fn folder(&self, index: usize) -> Option<FolderChoice> {
+        let is_known = index < self.paths.len();
+        is_known.then(|| FolderChoice { paths: Arc::clone(&self.paths), index })
+    }
+}
+
+fn html(status: StatusCode, page: Markup) -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
+    (status, kind, page.into_string()).into_response()
+}
+
+fn text_page(status: StatusCode, title: &str, message: &str) -> Response {
+    html(status, layout::bare_page(title, message))
+}
+
+fn refusal(refused: GuardError) -> Response {
+    text_page(refused.status(), "Refused", &refused.to_string())
+}
+
+fn not_found() -> Response {
+    text_page(StatusCode::NOT_FOUND, "No such page", "there is no page with this address")
+}
+
+fn unavailable() -> Response {
+    let why = "the page could not be made; the log of the program says why";
+    text_page(StatusCode::INTERNAL_SERVER_ERROR, "This cannot be shown", why)
+}
+
+fn failure(error: &CommandError) -> Response {
+    text_page(status_of(error), "The memory folder cannot be opened", &error.to_string())
+}
+
+fn error_page(context: &PageContext, address: &PageAddress, error: &CommandError) -> Response {
+    html(status_of(error), layout::page(context, address, &layout::error_content(error)))
+}
+
+fn status_of(error: &CommandError) -> StatusCode {
+    match error.kind() {
+        CommandErrorKind::Usage => StatusCode::NOT_FOUND,
+        CommandErrorKind::Busy => StatusCode::CONFLICT,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+fn asset(name: &str) -> Response {
+    match assets::find(name) {
+        Some((kind, content)) => {
+            ([(header::CONTENT_TYPE, kind)], Body::from(content)).into_response()
+        }
+        None => not_found(),
+    }
+}
+
+/// Leads to another page of this server by a `GET`.
+fn redirect(url: &str) -> Response {
+    match HeaderValue::try_from(url) {
+        Ok(url) => (StatusCode::SEE_OTHER, [(header::LOCATION, url)]).into_response(),
+        Err(_) => not_found(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_server_ends_an_hour_after_the_last_request() {
+        let activity = Arc::new(Activity::new());
+        let begin = Instant::now();
+        let other = Arc::clone(&activity);
+        tokio::spawn(async move {
+            sleep(Duration::from_secs(50 * 60)).await;
+            other.touch();
+        });
+        activity.idle_for(IDLE_MAX).await;
+        assert_eq!(begin.elapsed().as_secs() / 60, 110);
+    }
+}

@@ -1,0 +1,41 @@
+//! `memoird export`: the same pages as files.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use super::{compacted, html};
+
+#[test]
+fn an_export_has_no_forms_and_no_broken_links() {
+    let root = compacted();
+    let dir = root.home("exported");
+    let name = dir.to_str().unwrap().to_owned();
+    let report = root.run(&["export", &name, "--json"]).json();
+    let pages = usize::try_from(report["pages"].as_u64().unwrap()).unwrap();
+    let files: Vec<String> = fs::read_dir(&dir)
+        .unwrap()
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let is_page = |it: &&String| Path::new(it).extension().is_some_and(|it| it == "html");
+    assert_eq!(files.iter().filter(is_page).count(), pages);
+    assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+    for file in files.iter().filter(is_page) {
+        let page = fs::read_to_string(dir.join(file)).unwrap();
+        assert!(!page.contains("<form") && !page.contains("<script"), "{file}");
+        let elements = html::check_page(&page);
+        for link in html::links(&elements) {
+            let (path, id) = link.split_once('#').unwrap_or((&link, ""));
+            if path.is_empty() {
+                assert!(elements.iter().any(|it| it.get("id") == Some(id)), "{file}: {link}");
+                continue;
+            }
+            let linked = fs::read_to_string(dir.join(path));
+            let linked = linked.unwrap_or_else(|e| panic!("{file}: {link}: {e}"));
+            let has_id = id.is_empty() || linked.contains(&format!("id=\"{id}\""));
+            assert!(has_id, "{file}: {link} has no such line");
+        }
+    }
+    // A folder with something in it is left alone.
+    let again = root.run(&["export", &name]);
+    assert_eq!(again.code, 2, "{again}");
+    assert!(again.stderr.contains("is not empty"), "{again}");
+}

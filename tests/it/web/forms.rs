@@ -1,0 +1,110 @@
+//! The forms do what the verbs do.
+
+use super::{client::PageServer, compacted, html};
+use crate::support::{Root, line_of, write_file};
+
+#[test]
+fn an_item_is_corrected_in_place() {
+    let root = compacted();
+    let server = PageServer::entered(&root, &[]);
+    let line = line_of(&root.read("memory/weekly/2026-W14.md"), "14 weak batteries");
+    let page = format!("/r/0/correct/{line}/memory/weekly/2026-W14.md");
+    assert!(html::text(&server.get(&page)).contains("14 weak batteries"));
+    let fields = [("do", "preview"), ("text", "15 weak batteries, Priya plans two tours")];
+    let preview = server.post(&page, &fields);
+    assert_eq!(preview.status, 200);
+    assert!(preview.body.contains("<del>14</del><ins>15</ins>"), "{}", preview.body);
+    html::check_page(&preview.body);
+    assert!(!root.read("memory/weekly/2026-W14.md").contains("15 weak"));
+
+    let done = server.post(&page, &[("do", "apply"), fields[1]]);
+    assert_eq!(done.status, 303, "{}", done.body);
+    assert!(
+        root.read("memory/weekly/2026-W14.md")
+            .contains("- 15 weak batteries, Priya plans two tours [")
+    );
+    html::check_page(&server.get(done.header("location")));
+    // What is wrong with a text is said on the page.
+    let empty = server.post(&page, &[("do", "apply"), ("text", "")]);
+    assert!(empty.status >= 400 && empty.body.contains("role=\"alert\""), "{}", empty.body);
+}
+
+#[test]
+fn entries_of_the_queue_are_decided_in_batches() {
+    let root = compacted();
+    let server = PageServer::entered(&root, &[]);
+    let queue =
+        || root.run(&["review", "list", "--json"]).json()["items"].as_array().unwrap().clone();
+    let ids: Vec<String> = queue().iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect();
+    assert!(!ids.is_empty());
+    let page = server.get("/r/0/review");
+    for id in &ids {
+        assert!(page.contains(&format!("name=\"id\" value=\"{id}\"")), "{id}");
+    }
+    let mut fields: Vec<(&str, &str)> = ids.iter().map(|it| ("id", &it[..])).collect();
+    fields.push(("do", "refuse"));
+    let done = server.post("/r/0/review", &fields);
+    assert_eq!((done.status, done.header("location")), (303, "/r/0/review?done=refuse"));
+    assert!(queue().is_empty());
+    assert!(html::text(&server.get("/r/0/review?done=refuse")).contains("Refused."));
+    let withdrawn = server.post("/r/0/review", &[("id", &ids[0]), ("do", "reopen")]);
+    assert_eq!(withdrawn.status, 303);
+    assert_eq!(queue().len(), 1);
+    let edited = server
+        .post("/r/0/review", &[("id", &ids[0]), ("do", "edit"), ("text", "Loggers stay on UTC")]);
+    assert_eq!(edited.status, 303, "{}", edited.body);
+    assert!(root.read("memory/2026-04-13.md").contains("Loggers stay on UTC (of 2026-03-09:11)"));
+    let unknown = server.post("/r/0/review", &[("id", "ffffffff"), ("do", "accept")]);
+    assert_eq!(unknown.status, 404);
+}
+
+#[test]
+fn a_run_is_started_and_undone() {
+    let root = Root::small();
+    let server = PageServer::entered(&root, &[]);
+    let done = server.post("/r/0/runs", &[("do", "compact")]);
+    assert_eq!((done.status, done.header("location")), (303, "/r/0/runs?compacted=1"));
+    let week = "memory/weekly/2026-W10.md";
+    assert!(root.path(week).exists());
+    let preview = server.get("/r/0/undo/1");
+    assert!(html::text(&preview).contains(&format!("{week}: removed")), "{preview}");
+    assert!(root.path(week).exists());
+    // Only the runs that were shown are undone.
+    let other = server.post("/r/0/undo/1", &[("do", "undo"), ("run", "7")]);
+    assert!(other.status >= 400, "{}", other.body);
+    let undone = server.post("/r/0/undo/1", &[("do", "undo"), ("run", "1")]);
+    assert_eq!((undone.status, undone.header("location")), (303, "/r/0/runs?undone=2"));
+    assert!(!root.path(week).exists());
+    let runs = html::text(&server.get("/r/0/runs"));
+    assert!(runs.contains("undone by run 2"), "{runs}");
+}
+
+#[test]
+fn several_folders_are_chosen_at_the_top() {
+    let root = Root::small();
+    let other = root.home("other");
+    write_file(&other.join("memory/2026-03-03.md"), "- A line of the other folder\n");
+    let paths = [root.path(""), other].map(|it| format!("  - path: {}\n", it.display()));
+    write_file(&root.home(".config/memoird/config.yaml"), &format!("roots:\n{}", paths.concat()));
+    let server = PageServer::entered(&root, &[]);
+    assert!(server.get("/r/0/").contains("href=\"/r/1/\""));
+    assert!(server.get("/r/1/log/2026-03-03").contains("A line of the other folder"));
+    assert!(!server.get("/r/0/log/2026-03-03").contains("A line of the other folder"));
+}
+
+#[test]
+fn a_run_of_another_process_is_shown_while_it_runs() {
+    let root = Root::small();
+    let server = PageServer::entered(&root, &[]);
+    root.run_paused_at(&["compact"], "vault.place.rename", || {
+        let page = html::text(&server.get("/r/0/runs"));
+        assert!(page.contains("run 1: "), "{page}");
+        let event = server.first_event();
+        assert!(event.contains("event: run") && event.contains("data: run 1: "), "{event}");
+        // It is not started twice.
+        let refused = server.post("/r/0/runs", &[("do", "compact")]);
+        assert_eq!(refused.status, 409, "{}", refused.body);
+    })
+    .ok();
+    assert!(html::text(&server.get("/r/0/runs")).contains("Nothing runs now."));
+}
