@@ -10,7 +10,10 @@ use crate::{
         status::health::{FolderHealth, JobState},
         undo,
     },
-    compaction::undo::{UndoPlan, UndoRequest},
+    compaction::{
+        report,
+        undo::{UndoPlan, UndoRequest},
+    },
     privacy::PrivacyRules,
     store::db::lineage::jobs::{JobRow, RunId},
     web::{
@@ -23,6 +26,8 @@ use crate::{
 
 /// How many runs are listed.
 const RUNS_MAX: usize = 100;
+/// How many jobs of a run are listed.
+const JOBS_MAX: usize = 400;
 /// How many files of a run are named in the list.
 const NAMED_MAX: usize = 3;
 
@@ -74,16 +79,16 @@ fn state(context: &PageContext, health: &FolderHealth) -> Markup {
 }
 
 fn jobs(title: &str, class: &str, jobs: &[JobState]) -> Markup {
-    const JOBS_MAX: usize = 30;
+    const DUE_MAX: usize = 30;
     html! {
         @if !jobs.is_empty() {
             h2 { (title) }
             ul {
-                @for job in jobs.iter().take(JOBS_MAX) {
+                @for job in jobs.iter().take(DUE_MAX) {
                     li { span class=(format!("tag {class}")) { (job.tier) " " (job.period) } " " (PrivacyRules::mask_message(&job.reason)) }
                 }
             }
-            @if jobs.len() > JOBS_MAX { p { "and " (jobs.len() - JOBS_MAX) " more" } }
+            @if jobs.len() > DUE_MAX { p { "and " (jobs.len() - DUE_MAX) " more" } }
         }
     }
 }
@@ -114,8 +119,10 @@ pub(super) fn one(context: &PageContext, number: i64) -> CommandResult<PageConte
     let run = run.ok_or_else(|| {
         CommandError::usage(format!("there is no run {number}")).hint("memoird history")
     })?;
-    let jobs =
-        past.lineage().map(|it| it.jobs_of_run(RunId(number))).transpose()?.unwrap_or_default();
+    let jobs = past.lineage().map(|it| it.jobs_of_run(RunId(number))).transpose()?;
+    let mut jobs = jobs.unwrap_or_default();
+    // What failed comes first: a run of years has thousands of jobs.
+    jobs.sort_by_key(|it| !has_failed(it));
     let body = html! {
         p { "By " (run.trigger) ", started " (run.started_local()) "." }
         @if let Some(by) = run.taken_back_by { p { "Undone by " (context.link(&PageAddress::Run(by), format!("run {by}"))) "." } }
@@ -128,14 +135,20 @@ pub(super) fn one(context: &PageContext, number: i64) -> CommandResult<PageConte
             div .table role="region" aria-label="Jobs" tabindex="0" {
                 table {
                     thead { tr { @for name in ["Job", "Outcome", "Engine", "Sources", "Items", "Left out", "Rejected", "Cost"] { th scope="col" { (name) } } } }
-                    tbody { @for job in &jobs { (job_row(context, job)) } }
+                    tbody { @for job in jobs.iter().take(JOBS_MAX) { (job_row(context, job)) } }
                 }
             }
         }
+        @if jobs.len() > JOBS_MAX { p { "and " (jobs.len() - JOBS_MAX) " more jobs" } }
         (files(context, "Written", &run.written))
         (files(context, "Removed", &run.removed))
     };
     Ok(PageContent { title: format!("Run {number}"), body })
+}
+
+/// Returns whether a job ended without doing its work.
+fn has_failed(job: &JobRow) -> bool {
+    job.receipt.as_ref().is_some_and(|it| report::outcome_name(it) == "failed")
 }
 
 fn job_row(context: &PageContext, job: &JobRow) -> Markup {
