@@ -15,8 +15,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             write_json(&path, Path::new(&out))?;
             continue;
         }
-        for entry in fs::read_dir(&path)? {
-            write_json(&entry?.path(), Path::new(&out))?;
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&path).map_err(|it| format!("{}: {it}", path.display()))? {
+            files.push(entry?.path());
+        }
+        files.retain(|it| it.extension().is_some_and(|it| it == "yaml"));
+        for file in files {
+            write_json(&file, Path::new(&out))?;
         }
     }
     Ok(())
@@ -24,9 +29,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 #[expect(clippy::disallowed_methods, reason = "cargo starts a broken build from the beginning")]
 fn write_json(yaml: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
-    let text = fs::read_to_string(yaml)?;
-    let value: serde_yaml::Value =
-        serde_yaml::from_str(&text).map_err(|it| format!("{}: {it}", yaml.display()))?;
+    let in_file = |it: &dyn Error| format!("{}: {it}", yaml.display());
+    let text = fs::read_to_string(yaml).map_err(|it| in_file(&it))?;
+    let value: serde_yaml::Value = serde_yaml::from_str(&text).map_err(|it| in_file(&it))?;
     let name = yaml.with_extension("json");
     let name = name.file_name().ok_or("a file without a name")?;
     fs::write(out.join(name), serde_json::to_string(&value)?)?;

@@ -28,12 +28,13 @@ use crate::{
 };
 
 /// The characters of the bullets to aim at, and the most: of the day, and of what it ended with.
-const CHARS: usize = 800;
+const CHARS: usize = 900;
+const CHARS_MAX: usize = 1_200;
 const END_CHARS: usize = 500;
-const CHARS_MAX: usize = 1_600;
+const END_CHARS_MAX: usize = 700;
 
-/// The last part of each log, and the most lines of it, are summarized for themselves: a session goes on from there,
-/// and the ranking of the whole day would often pass over it.
+/// The last part of each log, and the most lines of it, are summarized separately, too: a session goes on from there, and
+/// the ranking of the whole day often passes over it.
 const END_DIVISOR: usize = 3;
 const END_LINES_MAX: usize = 12;
 
@@ -76,46 +77,62 @@ pub(super) fn last_day(
     let newest = without_barred(root, newest_days(&logs), is_known)?;
     let counts = corpus.counts(period);
     let mut found = LastDay { day, bullets: Vec::new(), open: Vec::new() };
-    let (early, end): (Vec<_>, Vec<_>) = newest.iter().map(split_at_end).unzip();
-    for (logs, target_chars) in [(&early, CHARS), (&end, END_CHARS)] {
-        let budget = LengthBudget { target_chars, limit_chars: CHARS_MAX, verbatim: false };
+    let end: Vec<SanitizedLog> = newest.iter().map(end_of).collect();
+    let mut shown_lines: Option<Citation> = None;
+    for (logs, target_chars, limit_chars) in
+        [(&newest, CHARS, CHARS_MAX), (&end, END_CHARS, END_CHARS_MAX)]
+    {
+        let budget = LengthBudget { target_chars, limit_chars, verbatim: false };
         let input = SummaryInput { period, logs, weeks: &[], budget, counts, check: &|_| None };
         // Its only error is that there is nothing to say: greetings, headings, text of others.
         let Ok(draft) = Extractive.summarize(&input) else { continue };
-        for (section, items) in draft.sections {
-            let shown = items.into_iter().filter_map(|it| bullet(root, &newest, it));
+        let is_new = |it: &Item| {
+            let cited = it.citation.as_ref();
+            !cited.zip(shown_lines.as_ref()).is_some_and(|(it, shown)| shown.overlaps(it))
+        };
+        let sections = draft.sections.into_iter().map(|(section, items)| {
+            let new = items.into_iter().filter(is_new);
+            (section, new.filter_map(|it| bullet(root, &newest, it)).collect::<Vec<_>>())
+        });
+        let sections: Vec<_> = sections.collect();
+        for (section, bullets) in sections {
+            for citation in bullets.iter().filter_map(|it| it.citation.as_ref()) {
+                match &mut shown_lines {
+                    Some(all) => all.merge(citation),
+                    None => shown_lines = Some(citation.clone()),
+                }
+            }
             match section {
-                SummarySection::BlockersAndOpenItems => found.open.extend(shown),
-                _ => found.bullets.extend(shown),
+                SummarySection::BlockersAndOpenItems => found.open.extend(bullets),
+                _ => found.bullets.extend(bullets),
             }
         }
     }
     Ok(Some(found).filter(|it| !it.bullets.is_empty() || !it.open.is_empty()))
 }
 
-/// Returns a log without the lines of its last part, and these lines alone; both with all headings. The last part
-/// begins with a block or an item of a list, so that no table loses its head.
-fn split_at_end(log: &SanitizedLog) -> (SanitizedLog, SanitizedLog) {
-    let is_split =
+/// Returns a log with its headings and the lines of its last part alone. That begins with a block or an item of a list,
+/// so that no table loses its head; a log without such a place near its end has none.
+fn end_of(log: &SanitizedLog) -> SanitizedLog {
+    let is_text =
         |it: &SanitizedLine| it.is_content() && !matches!(it.kind(), LineKind::Heading { .. });
     let lines = log.lines();
-    let content = lines.iter().filter(|it| is_split(it)).count();
-    let mut left = (content / END_DIVISOR).min(END_LINES_MAX);
-    let mut first = lines.len();
+    let content = lines.iter().filter(|it| is_text(it)).count();
+    let wanted = (content / END_DIVISOR).min(END_LINES_MAX);
+    let (mut taken, mut first) = (0, lines.len());
     while let Some(line) = first.checked_sub(1).and_then(|it| lines.get(it)) {
         let begins = lines.get(first).is_some_and(|it| {
-            matches!(it.kind(), LineKind::ListItem { indent: 0, .. }) || !is_split(line)
+            matches!(it.kind(), LineKind::ListItem { indent: 0, .. }) || !is_text(line)
         });
-        if left == 0 && begins {
+        if taken >= wanted && begins {
             break;
         }
-        left = left.saturating_sub(usize::from(is_split(line)));
+        taken += usize::from(is_text(line));
         first -= 1;
     }
-    let first = lines.get(first).map_or(u32::MAX, SanitizedLine::number);
-    let without =
-        |is_early: bool| log.without(|it| is_split(it) && (it.number() < first) == is_early);
-    (without(false), without(true))
+    let is_end = wanted > 0 && taken <= 2 * END_LINES_MAX;
+    let first = lines.get(first).filter(|_| is_end).map_or(u32::MAX, SanitizedLine::number);
+    log.without(|it| is_text(it) && it.number() < first)
 }
 
 /// Returns logs without the lines that are known, that misquote the record of a session, or whose statement a person

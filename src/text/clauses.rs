@@ -4,7 +4,7 @@
 //! case, with its place in the text and the mark before it. Short clauses are kept, since a hedge or a
 //! negation counts only within its clause.
 
-use super::lexicon::SENTENCES;
+use super::lexicon::{CLAIMS, SENTENCES};
 
 /// A word of a text.
 #[derive(Clone, Debug)]
@@ -43,25 +43,34 @@ impl<'t> ParsedSentence<'t> {
         Self { text, words: words.to_vec() }
     }
 
-    /// Returns the clauses: they are separated by marks, by `but` and the like, and by commas before words that open a
-    /// clause.
+    /// Returns the clauses: they are separated by marks, and by commas before words that open a clause.
     pub(crate) fn clauses(&self) -> Vec<&[ParsedWord]> {
-        self.split_clauses(false)
+        self.split_clauses(false, false)
     }
 
-    /// Returns the clauses, also those that only a conjunction separates: "it is late and they plan".
+    /// Returns the clauses, also those that only `but` or the like separates.
+    pub(crate) fn contrasted_clauses(&self) -> Vec<&[ParsedWord]> {
+        self.split_clauses(false, true)
+    }
+
+    /// Returns the clauses, also those that only a conjunction or `but` separates: "it is late and they plan".
     pub(crate) fn joined_clauses(&self) -> Vec<&[ParsedWord]> {
-        self.split_clauses(true)
+        self.split_clauses(true, true)
     }
 
-    fn split_clauses(&self, at_conjunctions: bool) -> Vec<&[ParsedWord]> {
+    fn split_clauses(&self, at_conjunctions: bool, at_contrasts: bool) -> Vec<&[ParsedWord]> {
         let opens_clause = |at: usize| {
             self.words.get(at).is_some_and(|it| SENTENCES.clause_openers.contains(&&it.text[..]))
         };
+        // `the Mac is fine but Linux is not`, and not `it runs but not on Linux`
         let is_contrast = |at: usize| {
-            let before = &self.words[at - 1].text[..];
-            SENTENCES.contrasts.contains(&&self.words[at].text[..])
-                && !SENTENCES.no_contrast_after.contains(&before)
+            let word = |at: usize| self.words.get(at).map_or("", |it| &it.text[..]);
+            let is_verb = |it: &ParsedWord| SENTENCES.clause_verbs.contains(&&it.text[..]);
+            at_contrasts
+                && SENTENCES.contrasts.contains(&word(at))
+                && !SENTENCES.no_contrast_after.contains(&word(at - 1))
+                && !CLAIMS.negations.contains(&word(at + 1))
+                && self.words.iter().skip(at + 2).any(is_verb)
         };
         let mut clauses = Vec::new();
         let mut from = 0;

@@ -180,6 +180,8 @@ pub(crate) struct ClaimLexicon {
     pub(crate) cancels_negation: LexiconWords,
     pub(crate) implicit_negations: LexiconWords,
     pub(crate) failures: LexiconWords,
+    pub(crate) repairs: LexiconWords,
+    pub(crate) changes: LexiconWords,
     pub(crate) from_words: LexiconWords,
     pub(crate) to_words: LexiconWords,
     pub(crate) advice_openers: LexiconWords,
@@ -451,6 +453,7 @@ pub(crate) struct SentenceLexicon {
     pub(crate) clause_openers: LexiconWords,
     pub(crate) contrasts: LexiconWords,
     pub(crate) no_contrast_after: LexiconWords,
+    pub(crate) clause_verbs: LexiconWords,
 }
 
 /// The same for scripts without spaces, which are matched by characters.

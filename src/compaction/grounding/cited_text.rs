@@ -44,7 +44,7 @@ pub(super) enum AtomNature {
 pub(super) struct CitedText<'s> {
     lines: Vec<(NaiveDate, &'s str)>,
     /// For each line, whether it begins a list item: elsewhere a leading `9)` may be part of the text.
-    are_list_items: Vec<bool>,
+    item_indents: Vec<Option<usize>>,
     atom_norms: Option<HashSet<(AtomClass, String)>>,
     lowercase_lines: Option<Vec<String>>,
     quantities: OnceCell<SourceQuantities>,
@@ -92,7 +92,7 @@ impl<'s> CitedText<'s> {
         let above = self.context.get_or_insert_default();
         if !above.lines.iter().any(|it| std::ptr::eq(it.1, slug)) {
             above.lines.push((log.date(), slug));
-            above.are_list_items.push(false);
+            above.item_indents.push(None);
         }
         context.above.into_iter().for_each(|it| above.push(log, it));
         let before = self.antecedents.get_or_insert_default();
@@ -106,12 +106,23 @@ impl<'s> CitedText<'s> {
             return;
         }
         self.lines.push((log.date(), line.text()));
-        self.are_list_items.push(matches!(line.kind(), LineKind::ListItem { .. }));
+        self.item_indents.push(match line.kind() {
+            LineKind::ListItem { indent, .. } => Some(indent),
+            _ => None,
+        });
     }
 
     /// Returns the number of list items among the lines.
     pub(super) fn list_items(&self) -> usize {
-        self.are_list_items.iter().filter(|it| **it).count()
+        self.item_indents.iter().flatten().count()
+    }
+
+    /// Returns the number of list items below the first one, if all others are below it.
+    pub(super) fn nested_items(&self) -> Option<usize> {
+        let mut indents = self.item_indents.iter().flatten();
+        let first = indents.next()?;
+        let are_nested = indents.clone().all(|it| it > first);
+        are_nested.then(|| indents.count())
     }
 
     /// Returns whether any line contains a text, within words or not.
@@ -214,8 +225,8 @@ impl<'s> CitedText<'s> {
     }
 
     fn quantity_lines(&self) -> impl Iterator<Item = (NaiveDate, &'s str)> {
-        self.lines.iter().zip(&self.are_list_items).map(|(&(date, line), is_entry)| {
-            (date, if *is_entry { strip_list_number(line) } else { line })
+        self.lines.iter().zip(&self.item_indents).map(|(&(date, line), indent)| {
+            (date, if indent.is_some() { strip_list_number(line) } else { line })
         })
     }
 
@@ -409,7 +420,7 @@ impl<'s> CitedText<'s> {
         // `load()` is the function of a line with `load(path)`.
         if let Some(call) = raw.trim_matches('`').strip_suffix(')').filter(|it| it.ends_with('('))
             && call.len() > 1
-            && self.lines.iter().any(|it| it.1.contains(call))
+            && self.lines.iter().any(|it| has_call(it.1, call))
         {
             return true;
         }
@@ -508,4 +519,10 @@ pub(super) fn contains_word(line: &str, needle: &str) -> bool {
             numeric && (split_number(before, far_before) || split_number(next, far_after));
         !longer_word && !longer_number
     })
+}
+
+/// Returns whether code of a line calls a function, `call` being its name with the bracket.
+fn has_call(line: &str, call: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    line.contains('`') && line.match_indices(call).any(|(at, _)| !line[..at].ends_with(is_name))
 }

@@ -41,11 +41,18 @@ struct Clause {
     negations: usize,
     /// How many words negate.
     negation_words: usize,
+    /// Whether the last word negates.
+    ends_negated: bool,
+    /// The words that report a failure of what the clause is about, and not of a thing named by it: `fails to load`,
+    /// not `finds broken links`.
+    failures: HashSet<String>,
 }
 
 /// The claims of the lines that an item cites.
 pub(super) struct CitedClaims<'p> {
     clauses: Vec<Clause>,
+    /// The same, also cut at `but` and the like.
+    contrasted: Vec<Clause>,
     /// Who does what, by the action.
     actors_by_action: HashMap<String, HashSet<String>>,
     sentences: Vec<SentencePeople>,
@@ -59,8 +66,8 @@ pub(super) struct CitedClaims<'p> {
     words: HashSet<String>,
     /// How many words negate.
     negations: usize,
-    /// What the lines leave behind: `changed from cron to a timer`.
-    left: StemSet,
+    /// What the lines say was replaced, and the words of what replaced it: `changed from cron to a timer`.
+    replaced: Vec<(StemSet, HashSet<String>)>,
     names: NameReader<'p>,
 }
 
@@ -84,6 +91,7 @@ impl<'p> CitedClaims<'p> {
         let names = NameReader { is_german: lines.iter().any(|it| is_german(it)), known };
         let mut all = Self {
             clauses: Vec::new(),
+            contrasted: Vec::new(),
             actors_by_action: HashMap::new(),
             sentences: Vec::new(),
             segments: Vec::new(),
@@ -92,23 +100,25 @@ impl<'p> CitedClaims<'p> {
             names_by_context: HashMap::new(),
             words: HashSet::new(),
             negations: 0,
-            left: StemSet::new(),
+            replaced: Vec::new(),
             names,
         };
         for line in lines {
             let addresses = line.split_whitespace().filter(|it| it.contains("://"));
             for address in addresses {
-                let words = address.split(|c: char| !c.is_alphanumeric()).collect::<Vec<_>>();
-                let words = parse_sentences(&words.join(" "))
-                    .iter()
-                    .flat_map(|it| content_stems(&it.words))
-                    .collect::<StemSet>();
-                all.address_stems.extend(words);
+                // A title, as in `/unit-testing-a-store`; the host and the like say little.
+                let titles = address.split(['/', '?', '#']).skip(3);
+                for title in titles.filter(|it| it.matches(['-', '_']).count() > 1) {
+                    let words = title.replace(['-', '_', '.'], " ");
+                    let parsed = parse_sentences(&words);
+                    let stems = parsed.iter().flat_map(|it| content_stems(&it.words));
+                    all.address_stems.extend(stems);
+                }
             }
             let parsed = parse_sentences(line);
             for sentence in &parsed {
                 all.negations += count_negations(&sentence.words);
-                all.left.extend(left_behind(&sentence.words));
+                all.replaced.extend(replacements(&sentence.words));
                 all.words.extend(sentence.words.iter().map(|it| it.text.clone()));
                 all.words
                     .extend(sentence.words.iter().map(|it| strip_possessive(&it.text).to_owned()));
@@ -117,6 +127,8 @@ impl<'p> CitedClaims<'p> {
                 }
                 if all.clauses.len() < CLAUSES_MAX {
                     all.clauses.extend(sentence.clauses().into_iter().map(Clause::of));
+                    all.contrasted
+                        .extend(sentence.contrasted_clauses().into_iter().map(Clause::of));
                 }
                 for (name, action) in actions(line, sentence, names) {
                     all.actors_by_action.entry(action).or_default().insert(name);
@@ -166,10 +178,12 @@ impl<'p> CitedClaims<'p> {
             let sentence_words: HashSet<&str> =
                 sentence.words.iter().map(|it| &it.text[..]).collect();
             let implicit = implicit_negations(&sentence.words);
-            for words in sentence.clauses() {
+            let is_negated = count_negations(&sentence.words) > 0;
+            let theirs = if is_negated { &self.contrasted } else { &self.clauses };
+            for words in sentence.contrasted_clauses() {
                 let clause = Clause::of(words);
                 let may_negate = negations <= self.negations;
-                if self.drops_negation(&clause, &implicit) {
+                if drops_negation(theirs, &clause, &implicit) {
                     return Some((true, span_text(item, words)));
                 }
                 let adds = !clause.negated.is_empty()
@@ -183,50 +197,6 @@ impl<'p> CitedClaims<'p> {
         None
     }
 
-    /// Returns whether the lines negate what this clause states. `implicit` are the words that negate in any
-    /// way in its sentence.
-    fn drops_negation(&self, clause: &Clause, implicit: &HashSet<String>) -> bool {
-        let shared = |it: &Clause| it.stems.intersection(&clause.stems).count();
-        self.clauses.iter().any(|it| {
-            let has_own_negation = || implicit.iter().any(|word| !it.words.contains(word));
-            // What the lines negate may be in a part that the item leaves out.
-            let states_negated = it.negated.is_empty()
-                || !it.negated.is_disjoint(&clause.stems)
-                || !clause.stems.is_subset(&it.stems);
-            if it.is_similar(clause)
-                && it.negations > clause.negations
-                && states_negated
-                && !has_own_negation()
-            {
-                return true;
-            }
-            let heads: StemSet = it
-                .negated_heads
-                .intersection(&clause.stems)
-                .filter(|it| !clause.negated.contains(*it))
-                .cloned()
-                .collect();
-            // A word that the line has as well does not replace its negation.
-            if heads.is_empty()
-                || clause.negations >= it.negations
-                || implicit.iter().any(|word| {
-                    !it.words.contains(word) && !it.negated_heads.contains(&word_stem(word))
-                })
-            {
-                return false;
-            }
-            let is_affirmative = |it: &&Clause| {
-                it.negated_heads.is_disjoint(&heads) && !it.stems.is_disjoint(&heads)
-            };
-            let affirmed =
-                self.clauses.iter().filter(is_affirmative).map(shared).max().unwrap_or(0);
-            let count = shared(it);
-            (count >= 2 || clause.stems.len() <= 2)
-                && count * 2 >= clause.stems.len()
-                && count > affirmed
-        })
-    }
-
     /// Returns whether the lines say in other words what this clause negates. `may_negate` says whether the item
     /// negates no more often than they do.
     fn supports_negation(
@@ -235,14 +205,17 @@ impl<'p> CitedClaims<'p> {
         sentence_words: &HashSet<&str>,
         may_negate: bool,
     ) -> bool {
-        let is_left = !clause.negated_heads.is_empty()
-            && clause.negated.is_subset(&self.left)
-            && clause.negation_words == 1;
-        if is_left || (may_negate && self.answers_no()) {
+        let negates_replaced = !clause.negated.is_empty()
+            && clause.negation_words == 1
+            && self.replaced.iter().any(|(old, new)| {
+                clause.negated.is_subset(old)
+                    && new.iter().any(|it| sentence_words.contains(&&it[..]))
+            });
+        if negates_replaced || (may_negate && self.answers_no()) {
             return true;
         }
         !self.states_all_of(clause, sentence_words)
-            && ((may_negate && self.negates_near(clause))
+            && ((may_negate && self.negates_near(clause, sentence_words))
                 || self.reports_failure(clause, sentence_words))
     }
 
@@ -253,33 +226,38 @@ impl<'p> CitedClaims<'p> {
 
     /// Returns whether a clause of the lines has all words of this one, and does not negate what this one does.
     fn states_all_of(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
-        // `but Linux is not`
-        let is_short = |it: &Clause| clause.stems.len() == 1 && it.negations >= clause.negations;
-        self.clauses.iter().any(|it| {
+        self.contrasted.iter().any(|it| {
             clause.stems.is_subset(&it.stems)
-                && !is_short(it)
-                && !has_failure(it, sentence_words)
+                && !is_elided(clause, it, sentence_words)
+                && !it.fails_at(clause, sentence_words)
                 && (clause.negation_words > it.negation_words
                     || !clause.negated_heads.is_subset(&it.negated_heads))
         })
     }
 
     /// Returns whether the lines negate the same, or anything else about the same.
-    fn negates_near(&self, clause: &Clause) -> bool {
-        self.clauses.iter().any(|it| {
+    fn negates_near(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
+        self.contrasted.iter().any(|it| {
             it.negations > 0
                 && (!it.negated_heads.is_disjoint(&clause.negated_heads)
                     || it.stems.intersection(&clause.stems).nth(1).is_some()
-                    || (clause.stems.len() == 1 && clause.stems.is_subset(&it.stems)))
+                    || is_elided(clause, it, sentence_words))
         })
     }
 
     /// Returns whether the lines tell of a failure where this clause has a negation instead: "the export failed"
     /// is "the export does not work".
     fn reports_failure(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
-        self.clauses.iter().any(|it| {
-            let is_same = || it.stems.intersection(&clause.stems).nth(1).is_some();
-            has_failure(it, sentence_words) && (!it.stems.is_disjoint(&clause.negated) || is_same())
+        self.contrasted.iter().any(|it| {
+            let has_failure = it
+                .words
+                .iter()
+                .any(|word| CLAIMS.failures.contains(&&word[..]) && !is_kept(word, sentence_words));
+            let is_same = || {
+                it.fails_at(clause, sentence_words)
+                    && it.stems.intersection(&clause.stems).nth(1).is_some()
+            };
+            (has_failure && !it.stems.is_disjoint(&clause.negated)) || is_same()
         })
     }
 
@@ -288,17 +266,18 @@ impl<'p> CitedClaims<'p> {
         let drops_implicit =
             |it: &Clause| it.implicit_negations.iter().any(|it| !is_kept(it, sentence_words));
         let is_similar = |it: &&Clause| it.is_similar(clause);
-        if let Some(similar) = self.clauses.iter().filter(is_similar).max_by_key(|it| it.negations)
+        if let Some(similar) =
+            self.contrasted.iter().filter(is_similar).max_by_key(|it| it.negations)
         {
             let adds = clause.negations > similar.negations
                 || (clause.negation_words > similar.negation_words
                     && clause.stems.is_subset(&similar.stems));
             return adds && !drops_implicit(similar);
         }
-        if self.clauses.iter().any(|it| !it.negated.is_disjoint(&clause.negated)) {
+        if self.contrasted.iter().any(|it| !it.negated.is_disjoint(&clause.negated)) {
             return false;
         }
-        self.clauses.iter().any(|it| {
+        self.contrasted.iter().any(|it| {
             let shared = it.stems.intersection(&clause.stems).count();
             let is_negated = drops_implicit(it) || !it.negated_heads.is_disjoint(&clause.stems);
             !is_negated
@@ -394,44 +373,99 @@ impl<'p> CitedClaims<'p> {
     pub(super) fn is_unrelated(&self, item: &str, context: &[&str], amounts: usize) -> bool {
         let context = context.iter().flat_map(|it| parse_sentences(it));
         let context = context.flat_map(|it| content_stems(&it.words));
-        let stems: StemSet =
-            self.stems.iter().chain(&self.address_stems).cloned().chain(context).collect();
+        let stems: StemSet = self.stems.iter().cloned().chain(context).collect();
         let all = parse_sentences(item);
         let all = all.iter().flat_map(|it| content_stems(&it.words));
         let all: StemSet = all.filter(|it| !it.starts_with(|c: char| c.is_ascii_digit())).collect();
         let shared = all.intersection(&stems).count();
-        let own = |it: &&String| self.stems.contains(*it) || self.address_stems.contains(*it);
-        let shared_own = all.iter().filter(own).count();
+        // One word of an address may be anything.
+        let of_address = all.intersection(&self.address_stems).count();
+        let of_address = if of_address > 1 { of_address } else { 0 };
+        let shared_own = all.intersection(&self.stems).count().max(of_address);
         let near = all.iter().filter(|it| {
             let start: String = it.chars().take(4).collect();
             self.stems.range(start.clone()..).next().is_some_and(|it| it.starts_with(&start))
         });
         let near = near.count();
-        let shared = shared.max(near) + amounts;
+        let shared = shared.max(near).max(of_address) + amounts;
         let shared_own = shared_own.max(near) + amounts;
         let all = all.len() + amounts;
         (all >= 3 && shared_own == 0) || (all >= 6 && shared * 4 < all)
     }
 }
 
-/// Returns whether a clause reports a failure in words that a sentence of the item lacks.
-fn has_failure(clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
-    let is_dropped = |word: &&String| !is_kept(word, sentence_words);
-    clause.words.iter().filter(is_dropped).any(|it| CLAIMS.failures.contains(&&it[..]))
+/// Returns whether the lines negate what this clause states. `implicit` are the words that negate in any
+/// way in its sentence.
+fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>) -> bool {
+    let shared = |it: &Clause| it.stems.intersection(&clause.stems).count();
+    theirs.iter().any(|it| {
+        let has_own_negation = || implicit.iter().any(|word| !it.words.contains(word));
+        // What the lines negate may be in a part that the item leaves out.
+        let states_negated = it.negated.is_empty()
+            || !it.negated.is_disjoint(&clause.stems)
+            || !clause.stems.is_subset(&it.stems);
+        if it.is_similar(clause)
+            && it.negations > clause.negations
+            && states_negated
+            && !has_own_negation()
+        {
+            return true;
+        }
+        let heads: StemSet = it
+            .negated_heads
+            .intersection(&clause.stems)
+            .filter(|it| !clause.negated.contains(*it))
+            .cloned()
+            .collect();
+        // A word that the line has as well does not replace its negation.
+        if heads.is_empty()
+            || clause.negations >= it.negations
+            || implicit.iter().any(|word| {
+                !it.words.contains(word) && !it.negated_heads.contains(&word_stem(word))
+            })
+        {
+            return false;
+        }
+        let is_affirmative =
+            |it: &&Clause| it.negated_heads.is_disjoint(&heads) && !it.stems.is_disjoint(&heads);
+        let affirmed = theirs.iter().filter(is_affirmative).map(shared).max().unwrap_or(0);
+        let count = shared(it);
+        (count >= 2 || clause.stems.len() <= 2)
+            && count * 2 >= clause.stems.len()
+            && count > affirmed
+    })
 }
 
-/// Returns the stems of what words say was left: `from cron to a timer`.
-fn left_behind(words: &[ParsedWord]) -> StemSet {
-    const WORDS_MAX: usize = 8;
-    let mut left = StemSet::new();
+/// Returns whether a clause of an item only repeats the negation of one of the lines: `…, but Linux is not` of `Linux is
+/// not happy`, where the item has `happy` before.
+fn is_elided(clause: &Clause, theirs: &Clause, sentence_words: &HashSet<&str>) -> bool {
+    clause.ends_negated
+        && clause.stems.len() == 1
+        && clause.stems.is_subset(&theirs.stems)
+        && sentence_words.iter().any(|it| theirs.negated_heads.contains(&word_stem(it)))
+}
+
+/// Returns the stems of what words say was replaced, and the words of what replaced it: `changed from cron to a timer`.
+fn replacements(words: &[ParsedWord]) -> Vec<(StemSet, HashSet<String>)> {
+    const BEFORE_MAX: usize = 6;
+    const OLD_MAX: usize = 4;
+    const NEW_MAX: usize = 4;
+    let is_one = |it: &ParsedWord, all: &[&'static str]| all.contains(&&it.text[..]);
+    let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
-        if CLAIMS.from_words.contains(&&word.text[..]) {
-            let behind = &words[at + 1..words.len().min(at + 1 + WORDS_MAX)];
-            let end = behind.iter().position(|it| CLAIMS.to_words.contains(&&it.text[..]));
-            left.extend(end.into_iter().flat_map(|it| content_stems(&behind[..it])));
+        let before = &words[at.saturating_sub(BEFORE_MAX)..at];
+        let behind = &words[at + 1..];
+        if !is_one(word, &CLAIMS.from_words) || !before.iter().any(|it| is_one(it, &CLAIMS.changes))
+        {
+            continue;
         }
+        let end = behind.iter().take(OLD_MAX + 1).position(|it| is_one(it, &CLAIMS.to_words));
+        let Some(end) = end else { continue };
+        let new = behind[end + 1..].iter().take(NEW_MAX).filter(|it| is_content(it));
+        let new = new.map(|it| it.text.clone()).collect();
+        found.push((content_stems(&behind[..end]), new));
     }
-    left
+    found
 }
 
 /// Returns whether a title advises something: to look after it, or, if the text reports something that fails or is not
@@ -443,12 +477,17 @@ pub(super) fn is_advice(title: &str, text: &str) -> bool {
     let opens = |all: &[&'static str]| {
         all.contains(&word(0)) || all.contains(&&format!("{} {}", word(0), word(1))[..])
     };
-    let fails = |it: &ParsedWord| CLAIMS.failures.contains(&&it.text[..]);
+    let about = content_stems(words);
+    let has_cause = |clause: &[ParsedWord]| {
+        let fails = |it: &ParsedWord| CLAIMS.failures.contains(&&it.text[..]);
+        (count_negations(clause) > 0 || clause.iter().any(fails))
+            && content_stems(clause).intersection(&about).nth(1).is_some()
+    };
     opens(&CLAIMS.advice_openers)
         || opens(&CLAIMS.ban_openers)
             && parse_sentences(text)
                 .iter()
-                .any(|it| count_negations(&it.words) > 0 || it.words.iter().any(fails))
+                .any(|it| it.contrasted_clauses().into_iter().any(has_cause))
 }
 
 /// Returns the name of a person that opens a sentence or clause of the item and is not in the lines.
@@ -545,9 +584,34 @@ impl Clause {
             negated_heads: heads,
             negated,
             implicit_negations: implicit,
+            ends_negated: words.len().checked_sub(1).is_some_and(|last| is_negation(words, last)),
+            failures: failures(words),
             words: all,
         }
     }
+
+    /// Returns whether this clause of the lines reports, in words that a sentence of the item lacks, that what the clause
+    /// of the item denies failed.
+    fn fails_at(&self, clause: &Self, sentence_words: &HashSet<&str>) -> bool {
+        let is_dropped = |word: &String| !is_kept(word, sentence_words);
+        self.negations == 0
+            && self.failures.iter().any(is_dropped)
+            && !self.stems.is_disjoint(&clause.stems)
+    }
+}
+
+/// Returns the words of a clause that report a failure; none if the clause says that it is over.
+fn failures(words: &[ParsedWord]) -> HashSet<String> {
+    if words.iter().any(|it| CLAIMS.repairs.contains(&&it.text[..])) {
+        return HashSet::new();
+    }
+    let reports = |at: &usize| {
+        let is_before_noun = words.get(at + 1).is_some_and(|it| {
+            it.separator == Separator::Space && (is_content(it) || it.text == "of")
+        });
+        CLAIMS.failures.contains(&&words[*at].text[..]) && !is_before_noun
+    };
+    (0..words.len()).filter(reports).map(|it| words[it].text.clone()).collect()
 }
 
 fn is_negation(words: &[ParsedWord], at: usize) -> bool {

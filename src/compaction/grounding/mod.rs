@@ -375,6 +375,11 @@ pub fn check_entry<S: LineLookup + ?Sized>(
             | Violation::HedgeDropped { words },
         ) if title.contains(&words) && claims::is_advice(title, text) => {
             check_title(title, citation, sources)?;
+            let (cited, _, _) = read_cited(citation, sources)?;
+            if let Some(name) = cited.claims().misattributed_name(title, &KnownWords::new(sources))
+            {
+                return Err(Violation::Misattributed { name });
+            }
             check(&item(text.to_owned()), sources)
         }
         checked => checked,
@@ -475,8 +480,9 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         atoms.get(found).is_some_and(|it| it.start <= at && of.contains(&it.kind))
     };
     // The first of nested items may say what the others are.
-    let items = cited.list_items();
-    let counts_items = |it: &Quantity| it.counts(items) || (items > 2 && it.counts(items - 1));
+    let (items, nested) = (cited.list_items(), cited.nested_items());
+    let counts_items =
+        |it: &Quantity| it.counts(items) || nested.is_some_and(|nested| it.counts(nested));
     let is_counted = |it: &Quantity| {
         is_part_of(it.start, VERBATIM_KINDS)
             || counts_days(&item.text[it.start..], citation)

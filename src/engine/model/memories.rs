@@ -226,12 +226,17 @@ fn statement_lines(memory: &TypedMemory) -> String {
 
 /// Returns those statements of a memory that may last for good: no states, places or open items.
 pub(super) fn lasting_statement_lines(memory: &TypedMemory) -> String {
+    print_statements(&lasting_statements(memory))
+}
+
+/// Returns the statements of a memory that do not pass with the day.
+pub(super) fn lasting_statements(memory: &TypedMemory) -> Vec<MemoryStatement> {
     let mut statements = memory.known_statements();
     statements.retain(|it| {
         let passes = [StatementKind::State, StatementKind::Environment, StatementKind::Open];
         !passes.contains(&it.kind)
     });
-    print_statements(&statements)
+    statements
 }
 
 fn print_statements(statements: &[MemoryStatement]) -> String {

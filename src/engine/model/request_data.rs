@@ -213,13 +213,17 @@ impl LineIds {
         Item { text: words.trim_end().to_owned(), citation }
     }
 
-    /// Returns the ids of lines, as a reply would name them: of the lines and bullets that these hold as a whole, then
-    /// of statements; of those that were not shown the addresses.
+    /// Returns the ids of lines, as a reply would name them: lines, bullets and statements that the citation covers
+    /// completely; of those that were not shown the addresses.
     pub fn print(&self, citation: &Citation) -> String {
         let mut ids: Vec<(char, u32)> = self
             .by_number
             .iter()
-            .filter(|(_, lines)| citation.covers(lines))
+            .filter(|((letter, _), lines)| match letter {
+                // A line that recurs has several addresses.
+                'l' => citation.overlaps(lines),
+                _ => citation.covers(lines),
+            })
             .map(|it| *it.0)
             .collect();
         ids.sort_unstable();

@@ -163,7 +163,7 @@ fn current_wisdom(input: &DistillInput<'_>, mut room: usize) -> (String, Vec<Ite
         let Some(left) = room.checked_sub(listed.chars().count()) else { break };
         room = left;
         current.push_str(&listed);
-        statements.extend(memory.known_statements().into_iter().map(|it| it.item));
+        statements.extend(memories::lasting_statements(memory).into_iter().map(|it| it.item));
     }
     (current, statements)
 }

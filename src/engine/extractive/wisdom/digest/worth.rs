@@ -98,6 +98,8 @@ pub(super) fn own_worth(
     };
     let is_kind = |kind: StatementKind| role.kind == kind;
     let is_about_person = is_kind(StatementKind::Profile) || is_kind(StatementKind::Preference);
+    let is_guidance =
+        is_about_person || is_kind(StatementKind::Rule) || is_kind(StatementKind::Lesson);
     let is_under = |words: &[&'static str]| titles::has_word(page, statement, words);
     let is_of_slug = page.stem.as_str().len() > page.stem.date().to_string().len();
     let opens_with_sign = own.starts_with(|c: char| !c.is_ascii() && !c.is_alphanumeric());
@@ -127,7 +129,7 @@ pub(super) fn own_worth(
         (is_passing(words), -0.26),
         (names_change(own), -0.39),
         (is_telemetry(own, &atoms), -0.37),
-        (titles::is_report(page, statement), -0.5),
+        (!is_guidance && titles::is_report(page, statement), -0.5),
         (titles::names_word(own, &WISDOM.commit_words), -0.37),
         (titles::names_word(own, &WISDOM.schedule_words), 0.25),
         (count(AtomKind::Path, 1) > 0.0, 0.2),
