@@ -292,6 +292,8 @@ struct DigestChoice<'a> {
     entities: &'a Entities,
     /// Whether each statement is in the file as it is.
     held: Vec<bool>,
+    /// Whether each statement is an open item from too long ago.
+    lapsed: Vec<bool>,
     weights: HashedMap<f64>,
     newer: &'a NewerStatements,
     /// The least worth of a state, and the room for bullets in characters.
@@ -370,6 +372,7 @@ impl<'a> DigestChoice<'a> {
             statements,
             entities,
             held,
+            lapsed: worth::lapsed(statements),
             weights,
             newer,
             limits: (STATE_WORTH_MIN, input.room),
@@ -436,7 +439,7 @@ impl<'a> DigestChoice<'a> {
     fn is_useful(&self, at: usize) -> bool {
         let it = &self.statements[at];
         let least = if it.section().is_state() { self.limits.0 } else { GUIDANCE_WORTH_MIN };
-        it.worth * self.held_factor(at) >= least
+        !self.lapsed[at] && it.worth * self.held_factor(at) >= least
     }
 
     fn gain(&self, at: usize) -> f64 {

@@ -62,11 +62,14 @@ const URL_BYTES_MAX: usize = 60;
 /// A rule about what cannot be taken back: of these readers wanted eight in ten, of the others six.
 const BOUNDARY: f64 = 0.4;
 
-/// An open item with as many days of logs after it: by then nine in ten are done, or nobody means to do them. Younger
-/// ones lose a part of this.
+/// An open item with more days of logs after it than these.
 const OLD_OPEN: f64 = -0.37;
 
-const OLD_OPEN_DAYS: usize = 6;
+const OLD_OPEN_DAYS: usize = 2;
+
+/// With as many days of logs after it an open item is no bullet: by then nine in ten are done, or nobody means to do
+/// them.
+const LAPSED_OPEN_DAYS: usize = 6;
 
 /// An open item whose day is over. Too rare to be fitted, as are those of the marks that a person sets.
 const PAST_DUE: f64 = -0.8;
@@ -174,8 +177,8 @@ pub(super) fn rate(statements: &mut [DigestStatement], newer: &NewerStatements) 
     let Some(newest) = statements.last().map(|it| it.day) else { return };
     count_recurrence(statements);
     let (mut days, mut copies) = (DayCounts::default(), HashedMap::<usize>::default());
-    let log_days: Vec<NaiveDate> =
-        statements.chunk_by(|a, b| a.day == b.day).map(|it| it[0].day).collect();
+    let log_days = log_days(statements);
+    let open_from = nth_newest(&log_days, OLD_OPEN_DAYS + 1);
     let words = |it: &DigestStatement| hash_bytes(it.own_text().as_bytes());
     for statement in &*statements {
         *copies.entry(words(statement)).or_default() += 1;
@@ -191,10 +194,7 @@ pub(super) fn rate(statements: &mut [DigestStatement], newer: &NewerStatements) 
         .collect();
     for (statement, finished) in statements.iter_mut().zip(finished) {
         let age = newest - statement.day;
-        let is_due = statement.due.is_some_and(|it| it >= newest);
-        let is_open = statement.kind == StatementKind::Open && !is_due;
-        let later = log_days.len() - log_days.partition_point(|it| *it <= statement.day);
-        let open_age = if is_open { later.min(OLD_OPEN_DAYS) } else { 0 };
+        let is_old = is_open_before(statement, open_from, newest);
         let logarithm = |count: usize| as_f64(count.max(1)).ln();
         let fresh = (-as_f64(usize::try_from(age.num_days()).unwrap_or(0)) / FRESH_DAYS).exp();
         statement.worth += LENGTH * logarithm(statement.text.chars().count())
@@ -203,12 +203,35 @@ pub(super) fn rate(statements: &mut [DigestStatement], newer: &NewerStatements) 
             + HEADING_DAYS * statement.heading.map_or(0.0, |it| logarithm(days.of(it)))
             + COPIES * logarithm(copies.get(&words(statement)).copied().unwrap_or(1))
             + if statement.is_boundary { BOUNDARY } else { 0.0 }
-            + OLD_OPEN * as_f64(open_age) / as_f64(OLD_OPEN_DAYS)
+            + if is_old { OLD_OPEN } else { 0.0 }
             + if statement.due.is_some_and(|it| it < newest) { PAST_DUE } else { 0.0 };
-        let is_over = statement.is_over(newest) || open_age == OLD_OPEN_DAYS;
-        let least = if is_over { 0.0 } else { statement.worth };
+        let least = if statement.is_over(newest) { 0.0 } else { statement.worth };
         statement.worth = least.max(NO_USE);
     }
+}
+
+/// Returns for each statement, oldest first, whether it is an open item from too long ago.
+pub(super) fn lapsed(statements: &[DigestStatement]) -> Vec<bool> {
+    let days = log_days(statements);
+    let from = nth_newest(&days, LAPSED_OPEN_DAYS);
+    let newest = days.last().copied().unwrap_or(NaiveDate::MIN);
+    statements.iter().map(|it| is_open_before(it, from, newest)).collect()
+}
+
+fn log_days(statements: &[DigestStatement]) -> Vec<NaiveDate> {
+    statements.chunk_by(|a, b| a.day == b.day).map(|it| it[0].day).collect()
+}
+
+/// Returns the newest day for 1, and the first of all if there are fewer.
+fn nth_newest(days: &[NaiveDate], n: usize) -> NaiveDate {
+    days.iter().rev().nth(n.saturating_sub(1)).copied().unwrap_or(NaiveDate::MIN)
+}
+
+/// Returns whether a statement is an open item of a day before another, and not due on the newest day or later.
+fn is_open_before(statement: &DigestStatement, day: NaiveDate, newest: NaiveDate) -> bool {
+    statement.kind == StatementKind::Open
+        && statement.day < day
+        && statement.due.is_none_or(|it| it < newest)
 }
 
 /// Returns whether a text is mostly about values of a moment: clock times, counts, sizes, prices.
