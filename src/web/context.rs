@@ -70,7 +70,9 @@ impl PageContext {
         let call = Invocation::load(global)?;
         let path = folder.paths.get(folder.index);
         let path = path.ok_or_else(|| CommandError::usage("there is no such memory folder"))?;
-        let root = call.open_root(path)?;
+        let mut root = call.open_root(path)?;
+        // Files change only by a form; an export is asked for as a verb is.
+        root.only_reads = links == LinkStyle::Server;
         root.require_memory_folder()?;
         Ok(Self {
             call,
