@@ -9,10 +9,12 @@ use super::{
 };
 use crate::{
     commands::{
+        correct,
         error::CommandResult,
         review::{self, ReviewEntry},
     },
     memory::item::Item,
+    privacy::quarantine::PLACEHOLDER,
     web::{
         address::PageAddress,
         context::{Fields, PageContext},
@@ -167,14 +169,28 @@ pub(super) fn correct_form(
     let path = memory_file(context, path)?;
     let trace = lineage::sources_of(context, &format!("{path}:{line}"))?;
     let item = Item::parse(bare(&trace.target.text));
-    Ok(correct_page(context, path, line, &item.text, None))
+    if context.form_token().is_none() {
+        return Ok(correct_page(context, (path, line), 0, &item.text, None));
+    }
+    let draft = match correct::current_item(&context.call, &context.root, &format!("{path}:{line}"))
+    {
+        Ok(draft) => draft,
+        // What cannot be corrected has no form.
+        Err(error) => return Ok(layout::error_content(&error)),
+    };
+    // Who sends a form with masked words would write the mask into the file.
+    let before = &draft.corrected.before;
+    let is_masked =
+        context.root.rules.mask_secrets(before) != *before || item.text.contains(PLACEHOLDER);
+    let text = if is_masked { "" } else { &item.text };
+    Ok(correct_page(context, (path, line), draft.item_hash(), text, None))
 }
 
-/// Returns the form with a text, and what it would change.
+/// Returns the form with a text, and what it would change. `seen` is the hash of the item that is shown.
 pub(in crate::web) fn correct_page(
     context: &PageContext,
-    path: &str,
-    line: u32,
+    (path, line): (&str, u32),
+    seen: u64,
     text: &str,
     preview: Option<Markup>,
 ) -> PageContent {
@@ -187,6 +203,10 @@ pub(in crate::web) fn correct_page(
         @match token {
             Some(token) => form method="post" action=[context.href(&address)] {
                 (token)
+                input type="hidden" name="item" value=(seen);
+                @if text.is_empty() {
+                    p { "The text is not filled in, because some of it is masked here. Write all of it." }
+                }
                 p {
                     label for="text" { "The correct text" }
                     textarea #text name="text" rows="4" required lang="" { (text) }
