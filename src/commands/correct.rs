@@ -85,7 +85,8 @@ pub(super) fn run(global: &GlobalArgs, args: &CorrectArgs, ui: &Ui) -> CommandRe
     if root.rules.mask_secrets(&text) != text {
         ui.warn("the text contains a secret, which is masked");
     }
-    let options = CorrectOptions { update_dependents: !args.no_fold, dry_run: args.dry_run };
+    let options =
+        CorrectOptions { update_dependents: !args.no_fold, dry_run: args.dry_run, seen: None };
     let (draft, outcome) = correct_item(&call, &root, &args.target, &text, options)?;
     let failed = outcome.as_ref().is_some_and(|it| it.report.failed > 0);
     // The item is corrected, whatever can be found out about others.
@@ -102,6 +103,8 @@ pub(crate) struct CorrectOptions {
     /// Whether to update the files derived from the item at once.
     pub(crate) update_dependents: bool,
     pub(crate) dry_run: bool,
+    /// The hash of the item that the person saw; see [`CorrectionRequest::seen`].
+    pub(crate) seen: Option<u64>,
 }
 
 /// Corrects the item at `PATH:LINE`. In a dry run, returns what would change, and no outcome.
@@ -122,7 +125,7 @@ pub(crate) fn correct_item(
     if let (FileKind::Log | FileKind::Session, Some(line)) = (kind, line) {
         return Err(log_line_error(root, &path, line));
     }
-    let request = CorrectionRequest { path: &path, kind, line, words: &words };
+    let request = CorrectionRequest { path: &path, kind, line, words: &words, seen: options.seen };
     if options.dry_run {
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
@@ -140,6 +143,16 @@ pub(crate) fn correct_item(
         .correct(&request, options.update_dependents, &mut ())
         .map_err(|error| missing_line_error(error, target, &words))?;
     Ok((draft, Some(outcome)))
+}
+
+/// Returns a draft that shows which item is at `PATH:LINE`, and which nobody writes.
+pub(crate) fn current_item(
+    call: &Invocation,
+    root: &MemoryRoot,
+    target: &str,
+) -> CommandResult<CorrectionDraft> {
+    let options = CorrectOptions { update_dependents: false, dry_run: true, seen: None };
+    Ok(correct_item(call, root, target, "x", options)?.0)
 }
 
 /// Returns the statements of memories and the lines of `WISDOM.md` that come from the log lines of a corrected item
@@ -352,6 +365,7 @@ impl From<CorrectError> for CommandError {
                 CommandErrorKind::Usage,
                 nearest.map(|it| format!("memoird correct {path}:{it} \"TEXT\"")),
             ),
+            CorrectError::Changed { .. } => (CommandErrorKind::Busy, None),
             CorrectError::NotOurs { .. } | CorrectError::NoLine { .. } => {
                 (CommandErrorKind::Usage, None)
             }

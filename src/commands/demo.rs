@@ -236,7 +236,12 @@ fn unpack(
     let settings =
         Config::from_text(None, &global.set, &call.environment)?.open(path, &call.environment)?;
     let layout = Layout::new(settings.path.clone(), &settings.memory_dir.to_string_lossy());
-    Ok(MemoryRoot { settings, vault: Vault::new(layout), rules: PrivacyRules::default() })
+    Ok(MemoryRoot {
+        settings,
+        vault: Vault::new(layout),
+        rules: PrivacyRules::default(),
+        only_reads: false,
+    })
 }
 
 /// Returns the morning after the last log's week, so that all weeks are closed, unless `MEMOIRD_NOW`

@@ -4,18 +4,19 @@
 //! [`PageProgram`].
 
 use std::{
-    path::PathBuf,
+    fs,
+    io::{self, Write as _},
+    os::unix::{
+        fs::{DirBuilderExt as _, OpenOptionsExt as _},
+        process::CommandExt as _,
+    },
+    path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
 };
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::Invocation,
-};
+use super::{GlobalArgs, error::CommandResult, ui::Ui, workspace::Invocation};
 use crate::config::{ConfigError, api_key};
 
 /// Show the memory on a local page in the browser
@@ -105,6 +106,9 @@ fn serve_page(
 ) -> CommandResult {
     let ServeArgs { read_only, port } = *args;
     let request = PageRequest { global: global.clone(), roots: roots(global)?, read_only, port };
+    let state_home = Invocation::load(global)?.environment.state_home;
+    // Removed when the server has ended.
+    let mut start = None;
     (page.serve)(&request, &mut |link| {
         if ui.is_json() {
             ui.json(link);
@@ -112,7 +116,12 @@ fn serve_page(
         }
         ui.data(&link.url);
         ui.note("the link works once; Ctrl-C ends the page, and so does an hour without a request");
-        if with_browser && let Err(error) = open_browser(&link.url) {
+        if !with_browser {
+            return;
+        }
+        let opened = StartFile::write(&state_home, link)
+            .and_then(|file| open_browser(&start.insert(file).0));
+        if let Err(error) = opened {
             ui.warn(format!("cannot open a browser: {error}; open the link yourself"));
         }
     })?;
@@ -140,13 +149,50 @@ pub(super) fn roots(global: &GlobalArgs) -> CommandResult<Vec<PathBuf>> {
     Ok(roots)
 }
 
+/// A file that leads a browser to the link. Only this user can read it, whereas every user sees the arguments of a
+/// process. Removed with the value.
+#[derive(Debug)]
+struct StartFile(PathBuf);
+
+impl StartFile {
+    fn write(state_home: &Path, link: &PageLink) -> io::Result<Self> {
+        let dir = state_home.join("memoird");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        let path = dir.join(format!("page-{}.html", link.port));
+        // No other server has this port, so what is there was left behind.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let start = Self(path);
+        let url = &link.url;
+        writeln!(
+            file,
+            "<!DOCTYPE html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
+             <meta http-equiv=\"refresh\" content=\"0;url={url}\"><title>memoird</title>\
+             <a href=\"{url}\">To the page</a>"
+        )?;
+        Ok(start)
+    }
+}
+
+impl Drop for StartFile {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.0));
+    }
+}
+
 /// Starts the browser of the desktop. It does not wait for it.
-fn open_browser(url: &str) -> Result<(), CommandError> {
+fn open_browser(file: &Path) -> io::Result<()> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(program);
-    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // A browser that is started by it goes on when Ctrl-C ends the page.
+    command.arg(file).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = api_key::remove_key_variables(&mut command).spawn();
-    let mut child = child.map_err(|e| CommandError::usage(format!("`{program}`: {e}")))?;
+    let mut child = child.map_err(|e| io::Error::new(e.kind(), format!("`{program}`: {e}")))?;
     // Collects its exit status, so that no zombie is left.
     std::thread::spawn(move || drop(child.wait()));
     Ok(())

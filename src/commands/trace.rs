@@ -153,7 +153,8 @@ impl<'a> LineageReader<'a> {
         // Before the first run, log entries of sessions can still be traced to their records.
         let layout = root.vault.layout();
         let has_records = layout.full(&layout.sessions_dir()).is_dir();
-        if has_records && root.settings.is_writer(&call.environment.host) {
+        let may_record = !root.only_reads && root.settings.is_writer(&call.environment.host);
+        if has_records && may_record {
             let mut reader = Self { call, root, lineage: root.lineage()? };
             reader.record_edits()?;
             return Ok(reader);
@@ -190,15 +191,19 @@ impl<'a> LineageReader<'a> {
         answer.map_err(|error| {
             let needs_rebuild =
                 matches!(error, TraceError::FileChanged { .. } | TraceError::NotInLineage { .. });
+            if needs_rebuild && self.root.only_reads {
+                let what = format!("{error}, and reading records nothing");
+                return CommandError::data(what).hint(format!("memoird trace {path}"));
+            }
             let for_reader = reader_error(self.call, self.root, &error.to_string());
             for_reader.filter(|_| needs_rebuild).unwrap_or_else(|| error.into())
         })
     }
 
-    /// Records edits, unless another host does that.
+    /// Records edits, unless another host does that or the folder is only read.
     pub(super) fn record_edits(&mut self) -> CommandResult<()> {
         let Self { call, root, .. } = self;
-        if !root.settings.is_writer(&call.environment.host) {
+        if root.only_reads || !root.settings.is_writer(&call.environment.host) {
             return Ok(());
         }
         let now = call.now;

@@ -63,6 +63,8 @@ pub(crate) struct MemoryRoot {
     pub(crate) vault: Vault,
     /// The rules of the sanitized view.
     pub(crate) rules: PrivacyRules,
+    /// Whether what a person edited stays unrecorded, as where a page is only shown.
+    pub(crate) only_reads: bool,
 }
 
 impl Invocation {
@@ -107,7 +109,7 @@ impl Invocation {
         let settings = self.config.open(path, &self.environment)?;
         let vault = Vault::for_root(&settings)?;
         let rules = vault.rules();
-        Ok(MemoryRoot { settings, vault, rules })
+        Ok(MemoryRoot { settings, vault, rules, only_reads: false })
     }
 
     /// Returns the clock of a run. If the system clock fails later, it returns the start time.

@@ -31,6 +31,7 @@ use crate::{
         address::{Address, Citation},
         correction::{self, CorrectedFile, CorrectionTargetError, CorrectionText},
         document::Summary,
+        hash::ContentHash,
         item::Tier,
         period::{Grain, Period},
         typed::TypedMemory,
@@ -53,6 +54,8 @@ pub(crate) struct CorrectionRequest<'a> {
     /// Any line of the item; `None` for the statement of a typed memory.
     pub line: Option<u32>,
     pub words: &'a CorrectionText,
+    /// The [`CorrectionDraft::item_hash`] of the item that the person saw; `None` to correct what is there.
+    pub seen: Option<u64>,
 }
 
 /// A correction that is not written yet.
@@ -97,6 +100,14 @@ pub enum CorrectError {
         /// Where the nearest item begins.
         nearest: Option<u32>,
     },
+    /// There is another item than the person saw.
+    #[error("line {line} of `{path}` changed since it was shown; nothing was corrected")]
+    Changed {
+        /// The file.
+        path: String,
+        /// Where the item begins.
+        line: u32,
+    },
     /// Only a person writes the file.
     #[error("`{path}` is {what}; memoird does not change it")]
     NotOurs {
@@ -129,7 +140,7 @@ impl CorrectionDraft {
         vault: &Vault,
         request: &CorrectionRequest<'_>,
     ) -> Result<Self, CorrectError> {
-        let CorrectionRequest { path, kind, line, words } = *request;
+        let CorrectionRequest { path, kind, line, words, seen } = *request;
         let refused = |what| Err(CorrectError::NotOurs { path: path.to_owned(), what });
         match kind {
             FileKind::Log => return refused("a log: what people and agents wrote"),
@@ -194,7 +205,16 @@ impl CorrectionDraft {
                 reason: "its frontmatter was written by hand; change `sources` there".to_owned(),
             },
         })?;
-        Ok(Self { path: path.to_owned(), corrected, dependents, current: text })
+        let draft = Self { path: path.to_owned(), corrected, dependents, current: text };
+        if seen.is_some_and(|it| it != draft.item_hash()) {
+            return Err(CorrectError::Changed { path: draft.path, line: draft.corrected.line });
+        }
+        Ok(draft)
+    }
+
+    /// Returns a hash of the item as it is in the file.
+    pub(crate) fn item_hash(&self) -> u64 {
+        ContentHash::of(&self.corrected.before).prefix64()
     }
 
     /// Returns whether the item has these words already.

@@ -40,7 +40,7 @@ pub(super) fn apply(
             decide(context, action, fields)
         }
         (PageAddress::Correct(path, line), "preview" | "apply") => {
-            correct(context, path, *line, fields.get("text").unwrap_or_default(), action == "apply")
+            correct(context, path, *line, fields, action == "apply")
         }
         (PageAddress::Undo(_), "undo") => undo_runs(context, fields),
         (PageAddress::Runs, "compact") => {
@@ -77,10 +77,17 @@ fn correct(
     context: &PageContext,
     path: &str,
     line: u32,
-    text: &str,
+    fields: &Fields,
     is_final: bool,
 ) -> CommandResult<ActionResult> {
-    let options = CorrectOptions { update_dependents: true, dry_run: !is_final };
+    let text = fields.get("text").unwrap_or_default();
+    let Some(seen) = fields.get("item").and_then(|it| it.parse().ok()) else {
+        return Err(CommandError::usage(
+            "the form does not say which item it shows; open it again",
+        ));
+    };
+    // Lines move while somebody types, so the item must still be the one that was shown.
+    let options = CorrectOptions { update_dependents: true, dry_run: !is_final, seen: Some(seen) };
     let target = format!("{path}:{line}");
     let (draft, outcome) = correct_item(&context.call, &context.root, &target, text, options)?;
     if is_final {
@@ -111,7 +118,7 @@ fn correct(
             }
         }
     };
-    let page = pages::review::correct_page(context, path, line, text, Some(preview));
+    let page = pages::review::correct_page(context, (path, line), seen, text, Some(preview));
     Ok(ActionResult::Show(page))
 }
 

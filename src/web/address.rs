@@ -10,7 +10,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::memory::{address::Stem, period::Period};
+use crate::memory::{address::Stem, hash::ContentHash, period::Period};
 
 /// One page.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,7 @@ pub(super) const LINES_PER_PART: u32 = 250;
 
 /// What a URL leaves as it is, besides letters and digits.
 const ENCODED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/').remove(b',');
 
 impl PageAddress {
     /// Returns the path of the page below its folder's, percent-encoded, without a slash at its start.
@@ -129,14 +129,15 @@ impl PageAddress {
 
     /// Returns the name of the page's file in an export, and the position in it; `None` if only the server has it.
     pub(super) fn file_name(&self) -> Option<(String, Option<String>)> {
-        let file = |it: &str| it.replace('/', "--");
+        // A comma always has a letter after it, so that no two pages have one name.
+        let file = |it: &str| it.replace(',', ",c").replace('/', ",s");
         let name = match self {
             Self::Today => "index".to_owned(),
             Self::Timeline(None) => "timeline".to_owned(),
             Self::Timeline(Some(year)) => format!("timeline-{year}"),
             Self::Period(period) => format!("period-{period}"),
-            Self::Log(stem, 0) => format!("log-{stem}"),
-            Self::Log(stem, part) => format!("log-{stem}--{part}"),
+            Self::Log(stem, 0) => format!("log-{}", file(stem.as_str())),
+            Self::Log(stem, part) => format!("log-{},part{part}", file(stem.as_str())),
             Self::Line(stem, line) => {
                 let (page, _) = Self::of_log_line(stem, *line).file_name()?;
                 return Some((page, Some(format!("L{line}"))));
@@ -149,10 +150,10 @@ impl PageAddress {
             Self::Run(run) => format!("run-{run}"),
             Self::Cost => "cost".to_owned(),
             Self::Sessions => "sessions".to_owned(),
-            Self::Session(stem) => format!("session-{stem}"),
+            Self::Session(stem) => format!("session-{}", file(stem.as_str())),
             Self::Search | Self::Review | Self::Correct(..) | Self::Undo(_) => return None,
         };
-        Some((format!("{name}.html"), None))
+        Some((format!("{}.html", shortened(name)), None))
     }
 
     /// Returns the page that shows a line among its neighbours.
@@ -162,6 +163,18 @@ impl PageAddress {
         }
         Self::Log(stem.clone(), line.saturating_sub(1) / LINES_PER_PART)
     }
+}
+
+/// Returns a name that every file system takes: a long one ends in its hash.
+fn shortened(name: String) -> String {
+    const BYTES_MAX: usize = 120;
+    const KEPT_MAX: usize = 80;
+    if name.len() <= BYTES_MAX {
+        return name;
+    }
+    let hash = ContentHash::of(&name).hex16();
+    let kept = (0..=KEPT_MAX).rev().find_map(|it| name.get(..it)).unwrap_or_default();
+    format!("{kept},h{hash}")
 }
 
 /// Percent-encodes the name of a file for a link.
@@ -213,6 +226,21 @@ mod tests {
         for address in all {
             assert_eq!(PageAddress::parse(&address.path()), Some(address));
         }
+    }
+
+    #[test]
+    fn no_two_pages_have_one_file() {
+        let name = |it: PageAddress| it.file_name().unwrap().0;
+        let stem = |it: &str| it.parse::<Stem>().unwrap();
+        let file = |it: &str| name(PageAddress::File(it.to_owned()));
+        let part = name(PageAddress::Log(stem("2026-04-02"), 1));
+        assert_eq!(part, "log-2026-04-02,part1.html");
+        assert_ne!(part, name(PageAddress::Log(stem("2026-04-02--1"), 0)));
+        assert_ne!(file("memory/a/b.md"), file("memory/a--b.md"));
+        assert_ne!(file("memory/a,/b.md"), file("memory/a/,b.md"));
+        let long = "ä".repeat(120);
+        assert!(file(&format!("{long}a.md")).len() < 120);
+        assert_ne!(file(&format!("{long}a.md")), file(&format!("{long}b.md")));
     }
 
     #[test]

@@ -50,10 +50,10 @@ pub(super) struct FolderChoice {
 }
 
 /// Where links lead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LinkStyle {
-    /// To the server.
-    Server,
+    /// To the server, whose pages are below this path.
+    Server(Arc<str>),
     /// To files beside this one.
     Files,
 }
@@ -70,7 +70,9 @@ impl PageContext {
         let call = Invocation::load(global)?;
         let path = folder.paths.get(folder.index);
         let path = path.ok_or_else(|| CommandError::usage("there is no such memory folder"))?;
-        let root = call.open_root(path)?;
+        let mut root = call.open_root(path)?;
+        // Files change only by a form; an export is asked for as a verb is.
+        root.only_reads = matches!(links, LinkStyle::Server(_));
         root.require_memory_folder()?;
         Ok(Self {
             call,
@@ -101,8 +103,10 @@ impl PageContext {
 
     /// Returns the URL of a page; `None` if this form of the page has none.
     pub(super) fn href(&self, page: &PageAddress) -> Option<String> {
-        match self.links {
-            LinkStyle::Server => Some(format!("/r/{}/{}", self.folder.index, page.path())),
+        match &self.links {
+            LinkStyle::Server(base) => {
+                Some(format!("{base}/r/{}/{}", self.folder.index, page.path()))
+            }
             LinkStyle::Files => {
                 let (name, position) = page.file_name()?;
                 let target = match page {
@@ -130,9 +134,14 @@ impl PageContext {
 
     /// Returns the URL of a file of the page itself.
     pub(super) fn asset(&self, name: &str) -> String {
-        match self.links {
-            LinkStyle::Server => format!("/assets/{name}"),
-            LinkStyle::Files => name.to_owned(),
+        self.server_url(&format!("/assets/{name}")).unwrap_or_else(|| name.to_owned())
+    }
+
+    /// Returns the URL of a path below the server's pages; `None` in an export.
+    pub(super) fn server_url(&self, path: &str) -> Option<String> {
+        match &self.links {
+            LinkStyle::Server(base) => Some(format!("{base}{path}")),
+            LinkStyle::Files => None,
         }
     }
 

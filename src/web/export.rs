@@ -5,7 +5,7 @@
 use std::{
     collections::{BTreeSet, VecDeque},
     fs, io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -35,7 +35,15 @@ pub(super) fn export(request: &PageRequest, dir: &Path) -> CommandResult<usize> 
     let folder = FolderChoice { paths: request.roots.clone().into(), index: 0 };
     let context =
         PageContext::open(&request.global, folder, LinkStyle::Files, None, Arc::default())?;
-    create_folder(dir)?;
+    let target = target_folder(dir)?;
+    // What fails in between leaves no half of an export.
+    let draft = DraftFolder::create(&target)?;
+    let written = write_pages(&context, &draft.0)?;
+    fs::rename(&draft.0, &target).map_err(|error| cannot_write(&target, &error))?;
+    Ok(written)
+}
+
+fn write_pages(context: &PageContext, dir: &Path) -> CommandResult<usize> {
     for name in ["style.css", "icon.svg"] {
         if let Some((_, content)) = assets::find(name) {
             write_file(dir, name, content)?;
@@ -47,9 +55,9 @@ pub(super) fn export(request: &PageRequest, dir: &Path) -> CommandResult<usize> 
     while let Some(address) = queue.pop_front() {
         let Some((name, _)) = address.file_name() else { continue };
         // A page that cannot be made says why in its place, so that links to it still work.
-        let shown = pages::render(&context, &address, &Fields::default())
+        let shown = pages::render(context, &address, &Fields::default())
             .unwrap_or_else(|error| layout::error_content(&error));
-        write_file(dir, &name, &layout::page(&context, &address, &shown).into_string())?;
+        write_file(dir, &name, &layout::page(context, &address, &shown).into_string())?;
         written += 1;
         for linked in context.take_linked() {
             if seen.insert(linked.clone()) {
@@ -60,17 +68,41 @@ pub(super) fn export(request: &PageRequest, dir: &Path) -> CommandResult<usize> 
     Ok(written)
 }
 
-/// Creates a folder that only this user can read, or accepts an empty one.
-fn create_folder(dir: &Path) -> CommandResult<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    match fs::DirBuilder::new().mode(0o700).create(dir) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(cannot_write(dir, &error)),
-        Ok(()) => return Ok(()),
+/// A folder beside the wanted one that only this user can read. Removed unless it was renamed.
+struct DraftFolder(PathBuf);
+
+impl DraftFolder {
+    fn create(target: &Path) -> CommandResult<Self> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let Some(name) = target.file_name() else {
+            let what = format!("`{}` is no name of a folder", target.display());
+            return Err(CommandError::usage(what).hint("name a folder that does not exist"));
+        };
+        let name = format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id());
+        let path = target.with_file_name(name);
+        let created = fs::DirBuilder::new().mode(0o700).create(&path);
+        created.map_err(|error| cannot_write(target, &error))?;
+        Ok(Self(path))
     }
-    let mut entries = fs::read_dir(dir).map_err(|error| cannot_write(dir, &error))?;
+}
+
+impl Drop for DraftFolder {
+    fn drop(&mut self) {
+        // After the folder was renamed, there is nothing to remove.
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// Returns where the export goes: a folder that does not exist, or an empty one, which is replaced.
+fn target_folder(dir: &Path) -> CommandResult<PathBuf> {
+    let dir = match dir.canonicalize() {
+        Ok(dir) => dir,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(dir.to_owned()),
+        Err(error) => return Err(cannot_write(dir, &error)),
+    };
+    let mut entries = fs::read_dir(&dir).map_err(|error| cannot_write(&dir, &error))?;
     if entries.next().is_none() {
-        return Ok(());
+        return Ok(dir);
     }
     let what = format!("`{}` is not empty", dir.display());
     Err(CommandError::usage(what).hint("name a folder that does not exist"))

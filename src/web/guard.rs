@@ -1,5 +1,7 @@
 //! Decides who may ask for a page: one browser on this machine.
 //!
+//! All pages are below a path that nobody can guess, and the cookie is for that path: browsers send a cookie to
+//! every port of a host, so that other programs would get it by the other paths.
 //! The link that the program prints has a token. The first request with it gets a cookie, and the token is used up.
 //! Without the cookie there is no page. Pages of other sites cannot use it: the cookie is `SameSite=Strict`, the
 //! `Host` must be ours (against names that resolve to 127.0.0.1), a `POST` must come from our origin and have the
@@ -7,12 +9,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 
 /// The secrets of one server.
 #[derive(Debug)]
 pub(super) struct SessionGuard {
     port: u16,
+    /// The path of all pages: a slash and 32 hex digits.
+    base: String,
     /// The hash of the link's token; `None` once it was used.
     token: Mutex<Option<blake3::Hash>>,
     /// The value of the cookie.
@@ -53,15 +57,27 @@ impl SessionGuard {
     pub(super) fn new(port: u16) -> Result<(Self, String), RandomError> {
         let token = random_name()?;
         let session = random_name()?;
+        let base: String = ['/'].into_iter().chain(random_name()?.chars().take(32)).collect();
         let csrf = blake3::derive_key("memoird page form token", session.as_bytes());
         let csrf = blake3::Hash::from_bytes(csrf).to_hex().to_string();
         let hash = blake3::hash(token.as_bytes());
-        Ok((Self { port, token: Mutex::new(Some(hash)), session, csrf }, token))
+        Ok((Self { port, base, token: Mutex::new(Some(hash)), session, csrf }, token))
     }
 
     /// Returns the token of the forms.
     pub(super) fn csrf(&self) -> &str {
         &self.csrf
+    }
+
+    /// Returns the path below which all pages are, without a slash at its end.
+    pub(super) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Returns the path of a page without the base; `None` for a path that is not below it.
+    pub(super) fn path_below<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let (base, rest) = path.split_at_checked(self.base.len())?;
+        (is_same(base, &self.base) && rest.starts_with('/')).then_some(rest)
     }
 
     /// Checks that the request names this server.
@@ -82,8 +98,8 @@ impl SessionGuard {
         if used.is_none() {
             return Err(GuardError::UsedToken);
         }
-        let (name, value) = (self.cookie_name(), &self.session);
-        Ok(format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict"))
+        let (name, value, base) = (self.cookie_name(), &self.session, &self.base);
+        Ok(format!("{name}={value}; Path={base}/; HttpOnly; SameSite=Strict"))
     }
 
     /// Checks the cookie.
@@ -103,10 +119,11 @@ impl SessionGuard {
         let ours = self.names().map(|it| format!("http://{it}"));
         let from_us =
             |it: &HeaderValue| it.to_str().is_ok_and(|it| ours.iter().any(|ours| ours == it));
-        // A browser that knows neither header is kept out by the cookie and the token of the form.
-        let origin = headers.get_all(header::ORIGIN).iter().all(from_us);
-        let site = headers.get_all("sec-fetch-site").iter().all(|it| it == "same-origin");
-        (origin && site).then_some(()).ok_or(GuardError::WrongOrigin)
+        let (origins, sites) = (headers.get_all(header::ORIGIN), headers.get_all("sec-fetch-site"));
+        let says_whence =
+            headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site");
+        let is_ours = origins.iter().all(from_us) && sites.iter().all(|it| it == "same-origin");
+        (says_whence && is_ours).then_some(()).ok_or(GuardError::WrongOrigin)
     }
 
     /// Checks the token of a form.
@@ -122,18 +139,6 @@ impl SessionGuard {
     /// Cookies are shared by all ports of a host, so each server has its own.
     fn cookie_name(&self) -> String {
         format!("memoird-{}", self.port)
-    }
-}
-
-impl GuardError {
-    /// Returns the status of the answer.
-    pub(super) fn status(self) -> StatusCode {
-        match self {
-            Self::WrongHost => StatusCode::MISDIRECTED_REQUEST,
-            Self::NoSession | Self::UsedToken | Self::WrongOrigin | Self::WrongForm => {
-                StatusCode::FORBIDDEN
-            }
-        }
     }
 }
 
@@ -191,7 +196,13 @@ mod tests {
         let (guard, token) = SessionGuard::new(4321).unwrap();
         assert_eq!(guard.exchange("other"), Err(GuardError::UsedToken));
         let cookie = guard.exchange(&token).unwrap();
-        assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"));
+        let base = guard.base();
+        assert!(cookie.ends_with(&format!("; Path={base}/; HttpOnly; SameSite=Strict")));
+        assert_eq!(base.len(), 33);
+        assert_eq!(guard.path_below(&format!("{base}/r/0/")), Some("/r/0/"));
+        for other in ["/", "/r/0/", base, &format!("{base}0/"), &format!("/0{base}/")] {
+            assert_eq!(guard.path_below(other), None, "{other}");
+        }
         assert_eq!(guard.exchange(&token), Err(GuardError::UsedToken));
         let value = cookie.split(';').next().unwrap();
         let check = |cookie: &str| guard.check_session(&headers(&[("cookie", cookie)]));
@@ -220,7 +231,8 @@ mod tests {
         let two = [("host", "127.0.0.1:4321"), ("host", "evil.example")];
         assert!(guard.check_host(&headers(&two)).is_err());
         for (list, is_ours) in [
-            (&[][..], true),
+            (&[][..], false),
+            (&[("sec-fetch-site", "same-origin")][..], true),
             (&[("origin", "http://127.0.0.1:4321")][..], true),
             (&[("origin", "http://localhost:4321"), ("sec-fetch-site", "same-origin")][..], true),
             (&[("origin", "null")][..], false),

@@ -30,7 +30,7 @@ pub(super) fn page(context: &PageContext, address: &PageAddress, shown: &PageCon
         (DOCTYPE)
         html lang="en" {
             (head(context, &shown.title))
-            body data-events=[(!context.is_export()).then(|| format!("/events/{}", context.folder.index))] {
+            body data-events=[context.server_url(&format!("/events/{}", context.folder.index))] {
                 a .skip href="#content" { "Skip to the content" }
                 header {
                     p .brand { (context.link(&PageAddress::Today, "memoird")) }
@@ -58,7 +58,12 @@ pub(super) fn page(context: &PageContext, address: &PageAddress, shown: &PageCon
                         p {
                             "memoird " (env!("CARGO_PKG_VERSION")) ", on this machine only. "
                             @if context.form_token().is_none() { "Nothing can be changed here. " }
-                            span .keys hidden { "Keys: letters open pages, " kbd { "j" } " and " kbd { "k" } " move, " kbd { "/" } " searches." }
+                            span .keys hidden {
+                                label {
+                                    input type="checkbox" name="keys" autocomplete="off";
+                                    " Keys: letters open pages, " kbd { "j" } " and " kbd { "k" } " move, " kbd { "/" } " searches."
+                                }
+                            }
                         }
                     }
                 }
@@ -100,7 +105,7 @@ fn folders(context: &PageContext) -> Markup {
             summary { (own) }
             ul {
                 @for at in (0..folder.paths.len()).filter(|it| *it != folder.index) {
-                    li { a href=(format!("/r/{at}/")) { bdi { (name(at)) } } }
+                    li { a href=[context.server_url(&format!("/r/{at}/"))] { bdi { (name(at)) } } }
                 }
             }
         }
@@ -143,8 +148,24 @@ pub(super) fn error_content(error: &CommandError) -> PageContent {
     }
 }
 
-/// Returns a page for a request that has no folder: a refusal, or a failure to open one.
-pub(super) fn bare_page(title: &str, message: &str) -> Markup {
+/// Returns a page that leads to another one of this server, and works without a script.
+pub(super) fn forward_page(url: &str) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                title { "memoird" }
+                meta http-equiv="refresh" content=(format!("0;url={url}"));
+            }
+            body { p { a href=(url) { "To the page" } } }
+        }
+    }
+}
+
+/// Returns a page for a request that has no folder: a refusal, or a failure to open one. `base` is where the pages
+/// are, for who knows it.
+pub(super) fn bare_page(base: Option<&str>, title: &str, message: &str) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -153,8 +174,10 @@ pub(super) fn bare_page(title: &str, message: &str) -> Markup {
                 title { (title) " – memoird" }
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
-                link rel="stylesheet" href="/assets/style.css";
+                @if let Some(base) = base {
+                    link rel="icon" href=(format!("{base}/assets/icon.svg")) type="image/svg+xml";
+                    link rel="stylesheet" href=(format!("{base}/assets/style.css"));
+                }
             }
             body {
                 main #content {

@@ -10,7 +10,8 @@
 //! - A page shows only what the verbs show: logs and files through the sanitized view. The templates escape every
 //!   text, so that markup in a log is text.
 //! - No page has a script, style, or image from elsewhere, and none inline; each works without a script.
-//! - A `GET` changes no memory file; like `trace`, it may record a person's edits in the database. A `POST` needs the cookie, our origin, and the token of the form.
+//! - A `GET` changes no memory file and records nothing; a page about a file that was edited since says so. A `POST`
+//!   needs the cookie, our origin, and the token of the form.
 
 mod actions;
 mod address;

@@ -26,6 +26,8 @@ use crate::{
 
 /// How often the database is read.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// What is sent while nothing runs; a browser drops an event without data.
+const IDLE: &str = "idle";
 
 /// Returns what runs now in a folder: `run 7: weekly 2026-W14`; `None` if nothing runs.
 pub(super) fn running(global: &GlobalArgs, folder: &FolderChoice) -> CommandResult<Option<String>> {
@@ -64,7 +66,7 @@ pub(super) fn stream(server: &Arc<PageServer>, folder: FolderChoice) -> Response
             let (asked, of) = (Arc::clone(&server), folder.clone());
             let found = tokio::task::spawn_blocking(move || running(&asked.global, &of)).await;
             // A folder that cannot be read now shows nothing; its pages say why.
-            let now = found.ok().and_then(Result::ok).flatten().unwrap_or_default();
+            let now = found.ok().and_then(Result::ok).flatten().unwrap_or_else(|| IDLE.to_owned());
             if is_first || last.as_ref() != Some(&now) {
                 let event = Ok::<_, Infallible>(Event::default().event("run").data(&now));
                 return Some((event, (server, folder, permit, Some(now), false)));

@@ -19,7 +19,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
 use maud::Markup;
@@ -62,7 +62,7 @@ pub(super) struct PageServer {
     read_only: bool,
     search_caches: Vec<Arc<SearchCache>>,
     activity: Activity,
-    pages: Semaphore,
+    pages: Arc<Semaphore>,
     pub(super) streams: Arc<Semaphore>,
 }
 
@@ -102,11 +102,11 @@ pub(super) fn serve(request: &PageRequest, ready: WhenReady<'_>) -> CommandResul
             read_only: request.read_only,
             search_caches: request.roots.iter().map(|_| Arc::default()).collect(),
             activity: Activity::new(),
-            pages: Semaphore::new(PAGES_AT_ONCE_MAX),
+            pages: Arc::new(Semaphore::new(PAGES_AT_ONCE_MAX)),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
         });
         let router = Router::new().fallback(answer).with_state(Arc::clone(&server));
-        let url = format!("http://127.0.0.1:{port}/?token={token}");
+        let url = format!("http://127.0.0.1:{port}{}/?token={token}", server.guard.base());
         ready(&PageLink { url, port, read_only: request.read_only });
         tokio::select! {
             ended = async { axum::serve(listener, router).await } => ended,
@@ -168,26 +168,29 @@ impl PageServer {
     async fn respond(self: Arc<Self>, request: Request) -> Response {
         let (head, body) = request.into_parts();
         if let Err(refused) = self.guard.check_host(&head.headers) {
-            return refusal(refused);
+            return outside(StatusCode::FORBIDDEN, &refused.to_string());
         }
-        let path = head.uri.path();
+        let Some(path) = self.guard.path_below(head.uri.path()) else {
+            return outside(StatusCode::NOT_FOUND, NO_PAGE);
+        };
         let is_read = matches!(head.method, Method::GET | Method::HEAD);
         if let Some(name) = path.strip_prefix("/assets/").filter(|_| is_read) {
-            return asset(name);
+            return assets::find(name).map_or_else(|| self.not_found(), asset);
         }
         let fields = Fields::parse(head.uri.query().unwrap_or_default().as_bytes());
-        if let Some(token) = fields.get("token").filter(|_| path == "/" && is_read) {
+        let is_link = path == "/" && head.method == Method::GET;
+        if let Some(token) = fields.get("token").filter(|_| is_link) {
             return self.enter(token, &head.headers);
         }
         if let Err(refused) = self.guard.check_session(&head.headers) {
-            return refusal(refused);
+            return self.refusal(refused);
         }
         self.activity.touch();
         if is_read {
-            return self.read(&head.uri, fields).await;
+            return self.read(path, fields).await;
         }
         if head.method != Method::POST {
-            return text_page(
+            return self.text_page(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "Not possible",
                 "pages are read or sent",
@@ -195,50 +198,51 @@ impl PageServer {
         }
         if self.read_only {
             let why = "the page was opened with --read-only, so nothing can be changed";
-            return text_page(StatusCode::FORBIDDEN, "Not changed", why);
+            return self.text_page(StatusCode::FORBIDDEN, "Not changed", why);
         }
         if let Err(refused) = self.guard.check_origin(&head.headers) {
-            return refusal(refused);
+            return self.refusal(refused);
         }
         let Ok(body) = axum::body::to_bytes(body, FORM_BYTES_MAX).await else {
             let why = "the form is longer than 256 KiB";
-            return text_page(StatusCode::PAYLOAD_TOO_LARGE, "Not changed", why);
+            return self.text_page(StatusCode::PAYLOAD_TOO_LARGE, "Not changed", why);
         };
-        self.write(&head.uri, &body).await
+        self.write(path, &body).await
     }
 
-    /// Exchanges the token of the link for a cookie, and leads to a URL without it.
+    /// Exchanges the token of the link for a cookie, and leads to a URL without it. A page leads there, because a
+    /// browser that comes from elsewhere would follow a redirect without the cookie.
     fn enter(&self, token: &str, headers: &HeaderMap) -> Response {
         let cookie = match self.guard.exchange(token) {
             Ok(cookie) => Some(cookie),
             // The same browser reloaded the first page.
             Err(_) if self.guard.check_session(headers).is_ok() => None,
-            Err(refused) => return refusal(refused),
+            Err(refused) => return self.refusal(refused),
         };
         self.activity.touch();
-        let mut response = redirect("/r/0/");
+        let first = format!("{}/r/0/", self.guard.base());
+        let mut response = html(StatusCode::OK, layout::forward_page(&first));
         if let Some(cookie) = cookie.and_then(|it| HeaderValue::try_from(it).ok()) {
             response.headers_mut().insert(header::SET_COOKIE, cookie);
         }
         response
     }
 
-    async fn read(self: Arc<Self>, uri: &Uri, fields: Fields) -> Response {
-        let path = uri.path();
+    async fn read(self: Arc<Self>, path: &str, fields: Fields) -> Response {
         if path == "/" {
-            return redirect("/r/0/");
+            return self.redirect(&format!("{}/r/0/", self.guard.base()));
         }
         if let Some(index) = path.strip_prefix("/events/").and_then(|it| it.parse().ok()) {
             return match self.folder(index) {
                 Some(folder) => progress::stream(&self, folder),
-                None => not_found(),
+                None => self.not_found(),
             };
         }
-        let Some((folder, address)) = self.target(path) else { return not_found() };
+        let Some((folder, address)) = self.target(path) else { return self.not_found() };
         self.blocking(move |server| {
             let context = match server.context(folder) {
                 Ok(context) => context,
-                Err(error) => return failure(&error),
+                Err(error) => return server.failure(&error),
             };
             match pages::render(&context, &address, &fields) {
                 Ok(shown) => html(StatusCode::OK, layout::page(&context, &address, &shown)),
@@ -248,21 +252,21 @@ impl PageServer {
         .await
     }
 
-    async fn write(self: Arc<Self>, uri: &Uri, body: &Bytes) -> Response {
+    async fn write(self: Arc<Self>, path: &str, body: &Bytes) -> Response {
         let fields = Fields::parse(body);
         if let Err(refused) = self.guard.check_form(fields.get("csrf")) {
-            return refusal(refused);
+            return self.refusal(refused);
         }
-        let Some((folder, address)) = self.target(uri.path()) else { return not_found() };
+        let Some((folder, address)) = self.target(path) else { return self.not_found() };
         self.blocking(move |server| {
             let context = match server.context(folder) {
                 Ok(context) => context,
-                Err(error) => return failure(&error),
+                Err(error) => return server.failure(&error),
             };
             match actions::apply(&context, &address, &fields) {
                 Ok(ActionResult::GoTo(page, query)) => {
-                    let url = context.href(&page).unwrap_or_else(|| "/".to_owned());
-                    redirect(&format!("{url}{query}"))
+                    let url = context.href(&page).unwrap_or_default();
+                    server.redirect(&format!("{url}{query}"))
                 }
                 Ok(ActionResult::Show(shown)) => {
                     html(StatusCode::OK, layout::page(&context, &address, &shown))
@@ -278,16 +282,25 @@ impl PageServer {
         self: Arc<Self>,
         work: impl FnOnce(&Self) -> Response + Send + 'static,
     ) -> Response {
-        let Ok(_permit) = self.pages.acquire().await else { return unavailable() };
+        let Ok(permit) = Arc::clone(&self.pages).acquire_owned().await else {
+            return self.unavailable();
+        };
         let server = Arc::clone(&self);
+        let work = move || {
+            let response = work(&server);
+            // The work goes on when the browser has left, and counts until it ends.
+            drop(permit);
+            response
+        };
         // A panic in one page is an answer, and does not end the server.
-        tokio::task::spawn_blocking(move || work(&server)).await.unwrap_or_else(|_| unavailable())
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| self.unavailable())
     }
 
     fn context(&self, folder: FolderChoice) -> CommandResult<PageContext> {
         let cache = self.search_caches.get(folder.index).cloned().unwrap_or_default();
         let csrf = (!self.read_only).then(|| self.guard.csrf().to_owned());
-        PageContext::open(&self.global, folder, LinkStyle::Server, csrf, cache)
+        let links = LinkStyle::Server(self.guard.base().into());
+        PageContext::open(&self.global, folder, links, csrf, cache)
     }
 
     /// Returns the folder and the page of a path: `/r/0/period/2026-W14`.
@@ -300,6 +313,36 @@ impl PageServer {
         let is_known = index < self.paths.len();
         is_known.then(|| FolderChoice { paths: Arc::clone(&self.paths), index })
     }
+
+    fn text_page(&self, status: StatusCode, title: &str, message: &str) -> Response {
+        html(status, layout::bare_page(Some(self.guard.base()), title, message))
+    }
+
+    fn refusal(&self, refused: GuardError) -> Response {
+        self.text_page(StatusCode::FORBIDDEN, "Refused", &refused.to_string())
+    }
+
+    fn not_found(&self) -> Response {
+        self.text_page(StatusCode::NOT_FOUND, "No such page", NO_PAGE)
+    }
+
+    fn unavailable(&self) -> Response {
+        let why = "the page could not be made; the log of the program says why";
+        self.text_page(StatusCode::INTERNAL_SERVER_ERROR, "This cannot be shown", why)
+    }
+
+    fn failure(&self, error: &CommandError) -> Response {
+        let title = "The memory folder cannot be opened";
+        self.text_page(status_of(error), title, &error.to_string())
+    }
+
+    /// Leads to another page of this server by a `GET`.
+    fn redirect(&self, url: &str) -> Response {
+        match HeaderValue::try_from(url) {
+            Ok(url) => (StatusCode::SEE_OTHER, [(header::LOCATION, url)]).into_response(),
+            Err(_) => self.not_found(),
+        }
+    }
 }
 
 fn html(status: StatusCode, page: Markup) -> Response {
@@ -307,25 +350,11 @@ fn html(status: StatusCode, page: Markup) -> Response {
     (status, kind, page.into_string()).into_response()
 }
 
-fn text_page(status: StatusCode, title: &str, message: &str) -> Response {
-    html(status, layout::bare_page(title, message))
-}
+const NO_PAGE: &str = "there is no page with this address";
 
-fn refusal(refused: GuardError) -> Response {
-    text_page(refused.status(), "Refused", &refused.to_string())
-}
-
-fn not_found() -> Response {
-    text_page(StatusCode::NOT_FOUND, "No such page", "there is no page with this address")
-}
-
-fn unavailable() -> Response {
-    let why = "the page could not be made; the log of the program says why";
-    text_page(StatusCode::INTERNAL_SERVER_ERROR, "This cannot be shown", why)
-}
-
-fn failure(error: &CommandError) -> Response {
-    text_page(status_of(error), "The memory folder cannot be opened", &error.to_string())
+/// Answers a request that does not know where the pages are, and says nothing about it.
+fn outside(status: StatusCode, message: &str) -> Response {
+    html(status, layout::bare_page(None, "Refused", message))
 }
 
 fn error_page(context: &PageContext, address: &PageAddress, error: &CommandError) -> Response {
@@ -340,21 +369,8 @@ fn status_of(error: &CommandError) -> StatusCode {
     }
 }
 
-fn asset(name: &str) -> Response {
-    match assets::find(name) {
-        Some((kind, content)) => {
-            ([(header::CONTENT_TYPE, kind)], Body::from(content)).into_response()
-        }
-        None => not_found(),
-    }
-}
-
-/// Leads to another page of this server by a `GET`.
-fn redirect(url: &str) -> Response {
-    match HeaderValue::try_from(url) {
-        Ok(url) => (StatusCode::SEE_OTHER, [(header::LOCATION, url)]).into_response(),
-        Err(_) => not_found(),
-    }
+fn asset((kind, content): (&'static str, &'static str)) -> Response {
+    ([(header::CONTENT_TYPE, kind)], Body::from(content)).into_response()
 }
 
 #[cfg(test)]

@@ -137,7 +137,11 @@ impl ServedFolder {
             return Err(CommandError::usage(what)
                 .hint("a person can write it with `memoird correct`, or edit the file"));
         }
-        let how = correct::CorrectOptions { update_dependents: true, dry_run: params.dry_run };
+        let how = correct::CorrectOptions {
+            update_dependents: true,
+            dry_run: params.dry_run,
+            seen: None,
+        };
         let (draft, passed) =
             correct::correct_item(&self.call, &self.agent, &params.target, &params.text, how)?;
         let rules = &self.agent.rules;

@@ -3,6 +3,12 @@
 (() => {
   const keys = document.querySelector(".keys");
   if (keys) keys.hidden = false;
+  // Single keys are off until somebody wants them: they would be in the way of who speaks to a computer.
+  const toggle = document.querySelector("input[name=keys]");
+  if (toggle) {
+    toggle.checked = localStorage.getItem("memoird-keys") === "on";
+    toggle.addEventListener("change", () => localStorage.setItem("memoird-keys", toggle.checked ? "on" : "off"));
+  }
 
   const rows = [...document.querySelectorAll("[data-row], .entries > li, .hits > li, .log > li")];
   let at = -1;
@@ -17,7 +23,7 @@
   document.addEventListener("keydown", (event) => {
     const field = event.target.closest("input:not([type=checkbox]), textarea, select");
     if (event.key === "Escape" && field) field.blur();
-    if (field || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!toggle?.checked || field || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "j" || event.key === "k") {
       select(at + (event.key === "j" ? 1 : -1));
     } else if (event.key === "x") {
@@ -50,14 +56,27 @@
   const shown = document.querySelectorAll("[data-run]");
   if (shown.length && document.body.dataset.events) {
     let ran = [...shown].some((it) => it.dataset.run);
-    new EventSource(document.body.dataset.events).addEventListener("run", (event) => {
+    let stream = null;
+    // Browsers have few connections to one server, so a tab that nobody sees has none.
+    const follow = () => {
+      if (document.hidden) {
+        stream?.close();
+        stream = null;
+      } else if (!stream) {
+        stream = new EventSource(document.body.dataset.events);
+        stream.addEventListener("run", (event) => show(event.data === "idle" ? "" : event.data));
+      }
+    };
+    const show = (run) => {
       for (const it of shown) {
-        it.dataset.run = event.data;
-        it.textContent = event.data || (it.classList.contains("running") ? "Nothing runs now." : "");
+        it.dataset.run = run;
+        it.textContent = run || (it.classList.contains("running") ? "Nothing runs now." : "");
       }
       // The list has a new run now.
-      if (ran && !event.data) location.reload();
-      ran = Boolean(event.data);
-    });
+      if (ran && !run) location.reload();
+      ran = Boolean(run);
+    };
+    document.addEventListener("visibilitychange", follow);
+    follow();
   }
 })();

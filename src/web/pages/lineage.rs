@@ -1,11 +1,11 @@
 //! Lineage: from an item to its log lines and to what else comes from them; from a log line to all that came of it,
 //! or why nothing did.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, rc::Rc};
 
 use maud::{Markup, html};
 
-use super::{memory_file, or_error, page_of_file};
+use super::{cut, memory_file, or_error, page_of_file};
 use crate::{
     commands::{
         coverage::coverage_of_period,
@@ -18,7 +18,8 @@ use crate::{
         item::Item,
         period::{Grain, Period},
     },
-    recall::trace::{DerivedItem, SourceRange, Trace, TraceUp, TracedItem},
+    privacy::quarantine::PLACEHOLDER,
+    recall::trace::{DerivedItem, SourceRange, Trace, TraceSources as _, TraceUp, TracedItem},
     web::{
         address::PageAddress,
         context::{PageContext, shown_text},
@@ -35,7 +36,7 @@ const FOLLOWED_MAX: usize = 8;
 /// How many boxes a drawing has.
 const NODES_MAX: usize = 60;
 /// Longer lines are cut; the log has the whole line.
-const TEXT_CHARS_MAX: usize = 100_000;
+const TEXT_BYTES_MAX: usize = 100_000;
 
 /// The boxes and lines of a drawing while it is collected.
 #[derive(Default)]
@@ -145,7 +146,7 @@ fn address_of(context: &PageContext, place: &TracedItem) -> PageAddress {
 /// The page of an item.
 pub(super) fn item(context: &PageContext, path: &str, line: u32) -> CommandResult<PageContent> {
     let path = memory_file(context, path)?;
-    let trace = trace_to_sources(&context.call, &context.root, &format!("{path}:{line}"))?;
+    let trace = sources_of(context, &format!("{path}:{line}"))?;
     let derived = derived_of(context, &trace);
     let mut graph = LineageGraph::default();
     let target = graph.node(context, &trace.target, true);
@@ -187,6 +188,50 @@ pub(super) fn item(context: &PageContext, path: &str, line: u32) -> CommandResul
     Ok(PageContent { title: format!("{path}, line {line}"), body })
 }
 
+/// Traces an item. Its lines show here what they show on other pages: nothing of what is quarantined.
+pub(super) fn sources_of(context: &PageContext, target: &str) -> CommandResult<Trace> {
+    let mut trace = trace_to_sources(&context.call, &context.root, target)?;
+    hold_ranges(context, &mut trace.sources);
+    Ok(trace)
+}
+
+/// Traces a line of a log; see [`sources_of`].
+fn derived_from(context: &PageContext, line: &str) -> CommandResult<TraceUp> {
+    let mut up = trace_to_derived(&context.call, &context.root, line)?;
+    hold_place(context, &mut up.target);
+    up.derived.iter_mut().for_each(|it| hold_place(context, &mut it.place));
+    Ok(up)
+}
+
+fn hold_ranges(context: &PageContext, ranges: &mut [SourceRange]) {
+    for range in ranges {
+        range.text = held(context, &range.path, range.line_start, &range.text);
+        range.via.iter_mut().for_each(|it| hold_place(context, it));
+        hold_ranges(context, &mut range.sources);
+    }
+}
+
+fn hold_place(context: &PageContext, place: &mut TracedItem) {
+    if let Some(line) = place.line {
+        place.text = held(context, &place.path, line, &place.text);
+    }
+}
+
+/// Returns the lines of a file from `first` on, with the placeholder for each that is quarantined.
+fn held(context: &PageContext, path: &str, first: u32, text: &str) -> String {
+    let Some(stem) = context.root.vault.layout().stem_at(path) else { return text.to_owned() };
+    // What a person wrote into a summary is a source, too.
+    let log =
+        if stem.is_summary() { context.root.log(&stem).map(Rc::new) } else { context.log(&stem) };
+    let Some(log) = log else { return text.to_owned() };
+    let shown = |(number, text)| match log.line(number) {
+        Some(line) if line.is_quarantined() => PLACEHOLDER,
+        _ => text,
+    };
+    let lines: Vec<&str> = (first..).zip(text.split('\n')).map(shown).collect();
+    lines.join("\n")
+}
+
 /// Returns what comes from the first source lines of an item.
 fn derived_of<'a>(
     context: &PageContext,
@@ -197,7 +242,7 @@ fn derived_of<'a>(
         let Some(stem) = context.log_stem(&source.path) else { continue };
         let line = format!("{stem}:{}", source.line_start);
         // What else comes from a line is an addition, and its absence no error.
-        if let Ok(up) = trace_to_derived(&context.call, &context.root, &line) {
+        if let Ok(up) = derived_from(context, &line) {
             found.push((source, up.derived));
         }
     }
@@ -271,8 +316,8 @@ pub(super) fn log_line(
 ) -> CommandResult<PageContent> {
     let log = context.log(stem).ok_or_else(|| no_such_file(stem.as_str()))?;
     let line = log.line(number).ok_or_else(|| no_such_file(&format!("{stem}:{number}")))?;
-    let text: String = shown_text(line).chars().take(TEXT_CHARS_MAX).collect();
-    let up = trace_to_derived(&context.call, &context.root, &format!("{stem}:{number}"));
+    let text = cut(shown_text(line), TEXT_BYTES_MAX);
+    let up = derived_from(context, &format!("{stem}:{number}"));
     let body = html! {
         blockquote lang="" dir="auto" { (text.trim()) }
         p .meta {

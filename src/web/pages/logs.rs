@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::{
+    cut,
     period::{self, LeftOut},
     timeline::neighbours,
 };
@@ -20,8 +21,8 @@ use crate::{
     },
 };
 
-/// How many characters of a line are shown in a list; the page of the line shows all.
-const LINE_CHARS_MAX: usize = 600;
+/// How many bytes of a line are shown in a list; the page of the line shows all.
+const LINE_BYTES_MAX: usize = 600;
 
 /// A part of a log.
 pub(super) fn render(context: &PageContext, stem: &Stem, part: u32) -> CommandResult<PageContent> {
@@ -103,17 +104,10 @@ fn list(
                     } @else {
                         (context.link(&PageAddress::Line(stem.clone(), number), number))
                     }
-                    " " span dir="auto" { (cut(shown_text(line), context.is_export())) }
+                    " " span dir="auto" { (cut(shown_text(line), if context.is_export() { usize::MAX } else { LINE_BYTES_MAX })) }
                     @if let Some(reason) = reason { " " small { (reason) } }
                 }
             }
         }
-    }
-}
-
-fn cut(text: &str, is_whole: bool) -> String {
-    match text.char_indices().nth(LINE_CHARS_MAX).filter(|_| !is_whole) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
     }
 }

@@ -63,6 +63,18 @@ fn memory_file<'a>(context: &PageContext, path: &'a str) -> CommandResult<&'a st
     kind.map(|_| path).ok_or_else(|| no_such_file(path))
 }
 
+/// Cuts a text after at most `bytes_max` bytes, between two characters, and shows that it was cut.
+fn cut(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let mut at = bytes_max;
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    format!("{}…", text.get(..at).unwrap_or_default())
+}
+
 /// Returns lines of logs as a list, each with a link to what came of it.
 fn line_list(context: &PageContext, lines: &[CitedLine]) -> Markup {
     html! {
@@ -136,4 +148,16 @@ fn or_error(part: CommandResult<Markup>) -> Markup {
             }
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!(cut("short", 5), "short");
+        assert_eq!(cut("äöü", 3), "ä…");
+        assert_eq!(cut("ö", 1), "…");
+    }
 }

@@ -2,14 +2,19 @@
 
 use maud::{Markup, html};
 
-use super::{lineage::bare, memory_file, page_of_file};
+use super::{
+    cut,
+    lineage::{self, bare},
+    memory_file, page_of_file,
+};
 use crate::{
     commands::{
+        correct,
         error::CommandResult,
         review::{self, ReviewEntry},
-        trace::trace_to_sources,
     },
     memory::item::Item,
+    privacy::quarantine::PLACEHOLDER,
     web::{
         address::PageAddress,
         context::{Fields, PageContext},
@@ -20,6 +25,8 @@ use crate::{
 
 /// How many entries a page has; the next ones follow when these are decided.
 const ENTRIES_MAX: usize = 100;
+/// How many bytes of a text are shown.
+const TEXT_BYTES_MAX: usize = 2_000;
 
 pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<PageContent> {
     let decided = fields.get("decided").is_some();
@@ -31,7 +38,10 @@ pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<Pa
         @if waiting == 0 { p { "Nothing waits for a decision." } }
         @match layout::form_token(context) {
             Some(token) if !entries.is_empty() => (decision_form(context, &token, &entries)),
-            _ => ul .queue { @for entry in &entries { li { (entry_text(context, entry)) } } },
+            _ => {
+                ul .queue { @for entry in entries.iter().take(ENTRIES_MAX) { li { (entry_text(context, entry)) } } }
+                (more(&entries))
+            }
         }
         p .actions {
             @if let Some(href) = context.href(&PageAddress::Review) {
@@ -52,6 +62,15 @@ fn done_words(done: &str) -> Option<&'static str> {
         "edit" => "Your words are written.",
         _ => return None,
     })
+}
+
+/// Says how many entries are not shown.
+fn more(entries: &[ReviewEntry]) -> Markup {
+    html! {
+        @if let Some(count) = entries.len().checked_sub(ENTRIES_MAX).filter(|it| *it > 0) {
+            p { "and " (count) " more" }
+        }
+    }
 }
 
 fn decision_form(context: &PageContext, token: &Markup, entries: &[ReviewEntry]) -> Markup {
@@ -79,7 +98,7 @@ fn decision_form(context: &PageContext, token: &Markup, entries: &[ReviewEntry])
                     }
                 }
             }
-            @if entries.len() > ENTRIES_MAX { p { "and " (entries.len() - ENTRIES_MAX) " more" } }
+            (more(entries))
         }
         @let editable: Vec<&ReviewEntry> = entries.iter().filter(|it| is_editable(it)).take(ENTRIES_MAX).collect();
         @if !editable.is_empty() {
@@ -91,7 +110,7 @@ fn decision_form(context: &PageContext, token: &Markup, entries: &[ReviewEntry])
                     label for="edit-id" { "Entry " }
                     select #edit-id name="id" {
                         @for entry in editable {
-                            option value=(entry.id) { (entry.id) ": " (entry.text.chars().take(60).collect::<String>()) }
+                            option value=(entry.id) { (entry.id) ": " (cut(&entry.text, 60)) }
                         }
                     }
                 }
@@ -116,6 +135,7 @@ fn entry_text(context: &PageContext, entry: &ReviewEntry) -> Markup {
         _ => page_of_file(context, &entry.path),
     };
     let line = entry.line.map(|it| format!(":{it}")).unwrap_or_default();
+    let text = cut(&entry.text, TEXT_BYTES_MAX);
     html! {
         p .meta {
             (entry.id) " · " (context.link(&place, format!("{}{line}", entry.path)))
@@ -126,13 +146,13 @@ fn entry_text(context: &PageContext, entry: &ReviewEntry) -> Markup {
         }
         div lang="" {
             @match &entry.before {
-                Some(before) => (word_diff::side_by_side(before, &entry.text, ["Now", "New"])),
-                None => blockquote dir="auto" { (entry.text) },
+                Some(before) => (word_diff::side_by_side(&cut(before, TEXT_BYTES_MAX), &text, ["Now", "New"])),
+                None => blockquote dir="auto" { (text) },
             }
             @if !entry.source_lines.is_empty() {
                 ol .lines {
                     @for line in &entry.source_lines {
-                        li { (line.address) " " span dir="auto" { (line.text.trim()) } }
+                        li { (line.address) " " span dir="auto" { (cut(line.text.trim(), TEXT_BYTES_MAX)) } }
                     }
                 }
             }
@@ -147,16 +167,30 @@ pub(super) fn correct_form(
     line: u32,
 ) -> CommandResult<PageContent> {
     let path = memory_file(context, path)?;
-    let trace = trace_to_sources(&context.call, &context.root, &format!("{path}:{line}"))?;
+    let trace = lineage::sources_of(context, &format!("{path}:{line}"))?;
     let item = Item::parse(bare(&trace.target.text));
-    Ok(correct_page(context, path, line, &item.text, None))
+    if context.form_token().is_none() {
+        return Ok(correct_page(context, (path, line), 0, &item.text, None));
+    }
+    let draft = match correct::current_item(&context.call, &context.root, &format!("{path}:{line}"))
+    {
+        Ok(draft) => draft,
+        // What cannot be corrected has no form.
+        Err(error) => return Ok(layout::error_content(&error)),
+    };
+    // Who sends a form with masked words would write the mask into the file.
+    let before = &draft.corrected.before;
+    let is_masked =
+        context.root.rules.mask_secrets(before) != *before || item.text.contains(PLACEHOLDER);
+    let text = if is_masked { "" } else { &item.text };
+    Ok(correct_page(context, (path, line), draft.item_hash(), text, None))
 }
 
-/// Returns the form with a text, and what it would change.
+/// Returns the form with a text, and what it would change. `seen` is the hash of the item that is shown.
 pub(in crate::web) fn correct_page(
     context: &PageContext,
-    path: &str,
-    line: u32,
+    (path, line): (&str, u32),
+    seen: u64,
     text: &str,
     preview: Option<Markup>,
 ) -> PageContent {
@@ -169,6 +203,10 @@ pub(in crate::web) fn correct_page(
         @match token {
             Some(token) => form method="post" action=[context.href(&address)] {
                 (token)
+                input type="hidden" name="item" value=(seen);
+                @if text.is_empty() {
+                    p { "The text is not filled in, because some of it is masked here. Write all of it." }
+                }
                 p {
                     label for="text" { "The correct text" }
                     textarea #text name="text" rows="4" required lang="" { (text) }

@@ -9,7 +9,7 @@ use crate::{
         workspace::no_such_file,
     },
     memory::address::Stem,
-    recall::trace::TraceSources as _,
+    recall::{framing::sanitize_line, trace::TraceSources as _},
     web::{
         address::PageAddress,
         context::{CitedLine, PageContext, shown_text},
@@ -43,7 +43,8 @@ pub(super) fn render(context: &PageContext) -> CommandResult<PageContent> {
 
 fn record_line(context: &PageContext, record: &RecordListItem) -> Markup {
     let when: Option<String> = record.ended.as_ref().map(|it| it.chars().take(16).collect());
-    let about = record.description.as_deref().unwrap_or(&record.id);
+    let id = sanitize_line(&record.id, &context.root.rules);
+    let about = record.description.as_deref().unwrap_or(&id);
     html! {
         @match record.id.parse::<Stem>() {
             Ok(stem) => (context.link(&PageAddress::Session(stem), html! { bdi lang="" { (about) } })),

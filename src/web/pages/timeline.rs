@@ -1,8 +1,8 @@
 //! Timeline: years, months, weeks, and days as bars, with what became of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{Datelike as _, NaiveDate};
+use chrono::{Datelike as _, NaiveDate, TimeDelta};
 use maud::{Markup, html};
 
 use super::size;
@@ -17,6 +17,7 @@ use crate::{
         item::Tier,
         period::{Grain, Period},
     },
+    privacy::PrivacyRules,
     store::{
         db::lineage::{Lineage, jobs::JobMetrics},
         fs::inventory::Inventory,
@@ -98,7 +99,7 @@ impl FolderTimeline {
         let waiting = self.plan.waiting.iter().filter(|it| it.tier == tier && it.period == period);
         let mut state = waiting.filter_map(|it| match &it.cause {
             WaitCause::Stuck(why) | WaitCause::Damaged(why) => {
-                Some(("stuck", format!("stuck: {why}")))
+                Some(("stuck", format!("stuck: {}", PrivacyRules::mask_message(why))))
             }
             _ => None,
         });
@@ -112,6 +113,18 @@ impl FolderTimeline {
             share: summary.and_then(|it| share(it.chars as u64, volume)),
             state,
         }
+    }
+
+    /// Returns the years that have a log or a summary.
+    fn years(&self) -> BTreeSet<i32> {
+        let logs = self.inventory.logs.keys().map(crate::memory::address::Stem::date);
+        let summaries = self.inventory.weekly.keys().chain(self.inventory.monthly.keys());
+        // A week belongs to the year of its Thursday, which names it.
+        let days = summaries.map(|it| match it.grain() {
+            Grain::Week => it.first() + TimeDelta::days(3),
+            _ => it.first(),
+        });
+        logs.chain(days).map(|it| it.year()).collect()
     }
 
     /// Returns whether a day without a log lies between days with one.
@@ -190,7 +203,7 @@ pub(super) fn years(context: &PageContext) -> CommandResult<PageContent> {
             (Some(first), Some(last)) => {
                 p { (timeline.inventory.logs.len()) " logs, from " (first) " to " (last) "." }
                 (legend())
-                @for year in (first.year()..=last.year()).rev() {
+                @for year in timeline.years().into_iter().rev() {
                     section aria-labelledby=(format!("y{year}")) {
                         h2 id=(format!("y{year}")) { (context.link(&PageAddress::Timeline(Some(year)), year)) }
                         (months(context, &timeline, year))
@@ -220,8 +233,8 @@ fn months(context: &PageContext, timeline: &FolderTimeline, year: i32) -> Markup
 
 pub(super) fn year(context: &PageContext, year: i32) -> CommandResult<PageContent> {
     let timeline = FolderTimeline::read(context)?;
-    let days = timeline.first_day.zip(timeline.last_day);
-    if days.is_none_or(|(first, last)| year < first.year() || year > last.year()) {
+    let years = timeline.years();
+    if !years.contains(&year) {
         return Err(
             CommandError::usage(format!("there are no logs of {year}")).hint("memoird status")
         );
@@ -258,9 +271,8 @@ pub(super) fn year(context: &PageContext, year: i32) -> CommandResult<PageConten
                 }
             }
         }
-        (neighbours(context, "Years", &[year - 1, year + 1].map(|it| {
-            let has_logs = days.is_some_and(|(first, last)| first.year() <= it && it <= last.year());
-            has_logs.then(|| (PageAddress::Timeline(Some(it)), it.to_string()))
+        (neighbours(context, "Years", &[years.range(..year).next_back(), years.range(year + 1..).next()].map(|it| {
+            it.map(|it| (PageAddress::Timeline(Some(*it)), it.to_string()))
         })))
     };
     Ok(PageContent { title: year.to_string(), body })

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use maud::{Markup, html};
 
-use super::{age, line_list, or_error};
+use super::{age, cut, line_list, or_error};
 use crate::{
     commands::{
         error::CommandResult, history::HistoryReader, review, status::health::FolderHealth,
@@ -12,6 +12,8 @@ use crate::{
         joined,
         wisdom::{WisdomEntry, WisdomPart},
     },
+    privacy::quarantine,
+    recall::framing::sanitize_line,
     web::{address::PageAddress, context::PageContext, layout::PageContent, markdown, word_diff},
 };
 
@@ -22,6 +24,8 @@ type WisdomGroup<'a> = (Option<&'a str>, Vec<(u32, &'a WisdomEntry)>);
 const LINES_MAX: usize = 12;
 /// How many entries of the review queue are named.
 const REVIEW_MAX: usize = 3;
+/// How many bytes of each are shown.
+const REVIEW_BYTES_MAX: usize = 160;
 
 pub(super) fn render(context: &PageContext) -> PageContent {
     let health = FolderHealth::read(&context.call, &context.root.settings.path);
@@ -136,13 +140,21 @@ fn entry_item(context: &PageContext, path: &str, line: u32, entry: &WisdomEntry)
 fn to_review(context: &PageContext) -> CommandResult<Markup> {
     let queue = review::load_queue(&context.root, false)?;
     let entries = review::entries(&queue);
+    let rules = &context.root.rules;
+    // What waits is shown on the review page alone, which an export does not have.
+    let shown = |entry: &review::ReviewEntry| match entry.what {
+        "line" => quarantine::PLACEHOLDER.to_owned(),
+        _ => cut(&sanitize_line(&entry.text, rules), REVIEW_BYTES_MAX),
+    };
     Ok(html! {
         @if entries.is_empty() {
             p { "Nothing waits for a decision." }
         } @else {
-            ul lang="" {
-                @for entry in entries.iter().take(REVIEW_MAX) {
-                    li { span .tag { (entry.what) } " " span dir="auto" { (shortened(&entry.text)) } }
+            @if !context.is_export() {
+                ul lang="" {
+                    @for entry in entries.iter().take(REVIEW_MAX) {
+                        li { span .tag { (entry.what) } " " span dir="auto" { (shown(entry)) } }
+                    }
                 }
             }
             p {
@@ -150,14 +162,6 @@ fn to_review(context: &PageContext) -> CommandResult<Markup> {
             }
         }
     })
-}
-
-fn shortened(text: &str) -> String {
-    const CHARS_MAX: usize = 160;
-    match text.char_indices().nth(CHARS_MAX) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 /// Shows what changed in `WISDOM.md` since yesterday at this time; if nothing did, what its last version changed.

@@ -14,6 +14,8 @@ use crate::support::{NOW, Root};
 pub(super) struct PageServer {
     child: Child,
     pub(super) port: u16,
+    /// The path of all pages.
+    pub(super) base: String,
     /// The link as printed.
     pub(super) url: String,
     /// The cookie, once [`Self::enter`] was called.
@@ -56,7 +58,8 @@ impl PageServer {
         let url = url.trim().to_owned();
         let port = url.strip_prefix("http://127.0.0.1:").and_then(|it| it.split_once('/'));
         let port = port.unwrap_or_else(|| panic!("not a link: {url:?}")).0.parse().unwrap();
-        Self { child, port, url, cookie: String::new() }
+        let base = format!("/{}", url.split('/').nth(3).unwrap());
+        Self { child, port, base, url, cookie: String::new() }
     }
 
     /// Starts the server, and uses its link.
@@ -66,15 +69,20 @@ impl PageServer {
         server
     }
 
-    /// Returns the path of the link, with its token.
+    /// Returns the path of the link below the base, with its token.
     pub(super) fn token_path(&self) -> String {
         format!("/{}", self.url.rsplit('/').next().unwrap())
+    }
+
+    /// Returns the URL of a page of the first folder.
+    pub(super) fn page_url(&self, page: &str) -> String {
+        format!("http://127.0.0.1:{}{}/r/0/{page}", self.port, self.base)
     }
 
     /// Uses the link and keeps the cookie.
     pub(super) fn enter(&mut self) {
         let answer = self.ask("GET", &self.token_path(), &[], "");
-        assert_eq!(answer.status, 303, "{answer:?}");
+        assert_eq!(answer.status, 200, "{answer:?}");
         let cookie = answer.header("set-cookie");
         cookie.split(';').next().unwrap().clone_into(&mut self.cookie);
     }
@@ -110,7 +118,7 @@ impl PageServer {
         Answer { status, headers: headers.collect(), body: body.to_owned() }
     }
 
-    /// Sends a request with our host, the cookie, and these headers.
+    /// Sends a request with our host, the cookie, and these headers. The answer is as if the base was the root.
     pub(super) fn ask(
         &self,
         method: &str,
@@ -122,16 +130,23 @@ impl PageServer {
         let mut all = vec![("Host", &host[..]), ("Cookie", &self.cookie[..])];
         all.retain(|it| !it.1.is_empty());
         all.extend(headers);
-        self.ask_as(method, path, &all, body)
+        let mut answer = self.ask_as(method, &format!("{}{path}", self.base), &all, body);
+        let without = |it: &str| it.replace(&format!("{}/", self.base), "/");
+        answer.body = without(&answer.body);
+        for (_, value) in answer.headers.iter_mut().filter(|it| it.0 == "location") {
+            *value = without(value);
+        }
+        answer
     }
 
     /// Returns the beginning of the stream of events.
     pub(super) fn first_event(&self) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let (port, cookie) = (self.port, &self.cookie);
-        let request =
-            format!("GET /events/0 HTTP/1.1\r\nHost: localhost:{port}\r\nCookie: {cookie}\r\n\r\n");
+        let (port, cookie, base) = (self.port, &self.cookie, &self.base);
+        let request = format!(
+            "GET {base}/events/0 HTTP/1.1\r\nHost: localhost:{port}\r\nCookie: {cookie}\r\n\r\n"
+        );
         stream.write_all(request.as_bytes()).unwrap();
         let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
         let mut event = String::new();

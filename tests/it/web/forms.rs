@@ -9,15 +9,26 @@ fn an_item_is_corrected_in_place() {
     let server = PageServer::entered(&root, &[]);
     let line = line_of(&root.read("memory/weekly/2026-W14.md"), "14 weak batteries");
     let page = format!("/r/0/correct/{line}/memory/weekly/2026-W14.md");
-    assert!(html::text(&server.get(&page)).contains("14 weak batteries"));
-    let fields = [("do", "preview"), ("text", "15 weak batteries, Priya plans two tours")];
+    let shown = server.get(&page);
+    assert!(html::text(&shown).contains("14 weak batteries"));
+    let item = shown.split_once("name=\"item\" value=\"").unwrap().1.split('"').next().unwrap();
+    let item = ("item", item);
+    let fields = [("do", "preview"), ("text", "15 weak batteries, Priya plans two tours"), item];
     let preview = server.post(&page, &fields);
     assert_eq!(preview.status, 200);
     assert!(preview.body.contains("<del>14</del><ins>15</ins>"), "{}", preview.body);
     html::check_page(&preview.body);
     assert!(!root.read("memory/weekly/2026-W14.md").contains("15 weak"));
 
-    let done = server.post(&page, &[("do", "apply"), fields[1]]);
+    // Another item than the form showed is left alone.
+    let before = root.read("memory/weekly/2026-W14.md");
+    for other in [("item", "7"), ("item", "")] {
+        let refused = server.post(&page, &[("do", "apply"), fields[1], other]);
+        assert!(refused.status >= 400, "{other:?}: {}", refused.body);
+    }
+    assert_eq!(root.read("memory/weekly/2026-W14.md"), before);
+
+    let done = server.post(&page, &[("do", "apply"), fields[1], item]);
     assert_eq!(done.status, 303, "{}", done.body);
     assert!(
         root.read("memory/weekly/2026-W14.md")
@@ -25,7 +36,7 @@ fn an_item_is_corrected_in_place() {
     );
     html::check_page(&server.get(done.header("location")));
     // What is wrong with a text is said on the page.
-    let empty = server.post(&page, &[("do", "apply"), ("text", "")]);
+    let empty = server.post(&page, &[("do", "apply"), ("text", ""), item]);
     assert!(empty.status >= 400 && empty.body.contains("role=\"alert\""), "{}", empty.body);
 }
 
@@ -96,6 +107,7 @@ fn several_folders_are_chosen_at_the_top() {
 fn a_run_of_another_process_is_shown_while_it_runs() {
     let root = Root::small();
     let server = PageServer::entered(&root, &[]);
+    assert!(server.first_event().contains("data: idle"));
     root.run_paused_at(&["compact"], "vault.place.rename", || {
         let page = html::text(&server.get("/r/0/runs"));
         assert!(page.contains("run 1: "), "{page}");

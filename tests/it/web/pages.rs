@@ -113,6 +113,34 @@ fn a_folder_without_anything_has_all_pages() {
 }
 
 #[test]
+fn only_years_with_logs_are_drawn() {
+    let root = Root::small();
+    root.write("memory/0001-01-01.md", "- A log with a wrong name\n");
+    let server = PageServer::entered(&root, &[]);
+    let page = server.get("/r/0/timeline");
+    assert_eq!(page.matches("<section").count(), 2, "{page}");
+    assert!(
+        html::links(&html::elements(&server.get("/r/0/timeline/2026")))
+            .contains(&"/r/0/timeline/1".to_owned())
+    );
+    assert_eq!(server.ask("GET", "/r/0/timeline/1000", &[], "").status, 404);
+}
+
+#[test]
+fn a_page_records_no_edit() {
+    let root = compacted();
+    let server = PageServer::entered(&root, &["--read-only"]);
+    let path = "memory/weekly/2026-W14.md";
+    root.write(path, &format!("{}\n- Added by hand\n", root.read(path)));
+    let database = || std::fs::read(root.path(".memoird/lineage.db")).unwrap();
+    let before = (root.files(), database());
+    for page in ["item/12/memory/weekly/2026-W14.md", "period/2026-W14", "log/2026-04-02", ""] {
+        server.ask("GET", &format!("/r/0/{page}"), &[], "");
+    }
+    assert!((root.files(), database()) == before);
+}
+
+#[test]
 fn a_week_of_ten_thousand_lines_has_small_pages() {
     let root = Root::empty("large");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");

@@ -11,17 +11,35 @@ fn the_link_works_once_and_its_cookie_opens_the_pages() {
         assert_eq!(server.ask("GET", path, &[], "").status, 403, "{path}");
     }
     assert_eq!(server.ask("GET", "/?token=0000", &[], "").status, 403);
+    // Only a browser that opens the link uses it up.
+    let asked = server.ask("HEAD", &server.token_path(), &[], "");
+    assert_eq!((asked.status, asked.header("set-cookie")), (403, ""));
     let entered = server.ask("GET", &server.token_path(), &[], "");
-    assert_eq!((entered.status, entered.header("location")), (303, "/r/0/"));
+    assert_eq!(entered.status, 200);
+    assert!(
+        entered.body.contains("http-equiv=\"refresh\" content=\"0;url=/r/0/\""),
+        "{}",
+        entered.body
+    );
     let cookie = entered.header("set-cookie").to_owned();
-    assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
+    let base = server.base.clone();
+    assert!(cookie.ends_with(&format!("; Path={base}/; HttpOnly; SameSite=Strict")), "{cookie}");
+    assert!(base.len() == 33 && base[1..].bytes().all(|it| it.is_ascii_hexdigit()), "{base}");
 
     // The link of another browser, or of a history, is used up.
     let replayed = server.ask("GET", &server.token_path(), &[], "");
     assert_eq!((replayed.status, replayed.header("set-cookie")), (403, ""));
     cookie.split(';').next().unwrap().clone_into(&mut server.cookie);
     server.get("/r/0/");
-    assert_eq!(server.ask("GET", &server.token_path(), &[], "").status, 303);
+    assert_eq!(server.ask("GET", &server.token_path(), &[], "").status, 200);
+    // Nothing is where others can guess it.
+    let host = format!("127.0.0.1:{}", server.port);
+    let headers = [("Host", &host[..]), ("Cookie", &server.cookie[..])];
+    for path in ["/", "/r/0/", "/assets/style.css", "/favicon.ico", &base] {
+        let answer = server.ask_as("GET", path, &headers, "");
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(!answer.body.contains(&base), "{path}");
+    }
     assert_eq!(server.ask("GET", "/r/1/", &[], "").status, 404);
 }
 
@@ -31,15 +49,16 @@ fn other_hosts_and_origins_are_refused() {
     let server = PageServer::entered(&root, &[]);
     let cookie = ("Cookie", &server.cookie[..]);
     let port = server.port;
+    let page = format!("{}/r/0/", server.base);
     for (host, status) in [
         (format!("127.0.0.1:{port}"), 200),
         (format!("localhost:{port}"), 200),
-        ("127.0.0.1".to_owned(), 421),
-        (format!("rebound.example:{port}"), 421),
-        (format!("127.0.0.1.rebound.example:{port}"), 421),
-        (format!("[::1]:{port}"), 421),
+        ("127.0.0.1".to_owned(), 403),
+        (format!("rebound.example:{port}"), 403),
+        (format!("127.0.0.1.rebound.example:{port}"), 403),
+        (format!("[::1]:{port}"), 403),
     ] {
-        let answer = server.ask_as("GET", "/r/0/", &[("Host", &host), cookie], "");
+        let answer = server.ask_as("GET", &page, &[("Host", &host), cookie], "");
         assert_eq!(answer.status, status, "{host}");
     }
     let token = server.form_token();
@@ -47,6 +66,7 @@ fn other_hosts_and_origins_are_refused() {
     let own = format!("http://127.0.0.1:{port}");
     let body = format!("csrf={token}&do=compact");
     for (headers, body) in [
+        (&[][..], &body[..]),
         (&[("Origin", "http://other.example")][..], &body[..]),
         (&[("Origin", "null")][..], &body[..]),
         (&[("Sec-Fetch-Site", "cross-site")][..], &body[..]),
@@ -231,4 +251,42 @@ fn secrets_are_masked_on_every_page() {
     ] {
         assert!(!server.get(path).contains(&secret), "{path}");
     }
+}
+
+#[test]
+fn the_browser_gets_a_file_and_no_token() {
+    use std::{
+        os::unix::fs::PermissionsExt as _,
+        process::{Command, Stdio},
+        time::{Duration, Instant},
+    };
+    let root = Root::small();
+    let (seen, program) = (root.home("seen"), root.home("bin/xdg-open"));
+    let script =
+        format!("#!/bin/sh\nprintf '%s' \"$*\" > {0}.new\n/bin/mv {0}.new {0}\n", seen.display());
+    write_file(&program, &script);
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("memoird"))
+        .arg("open")
+        .env_clear()
+        .env("PATH", root.home("bin"))
+        .env("HOME", root.home(""))
+        .current_dir(root.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !seen.exists() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let file = std::path::PathBuf::from(std::fs::read_to_string(&seen).unwrap());
+    assert!(!file.to_str().unwrap().contains("token"), "{file:?}");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("0;url=http://127.0.0.1:") && text.contains("/?token="), "{text}");
+    let pid = child.id().to_string();
+    assert!(Command::new("/bin/kill").args(["-TERM", &pid]).status().unwrap().success());
+    child.wait().unwrap();
+    assert!(!file.exists());
 }
