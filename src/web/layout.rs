@@ -149,13 +149,14 @@ pub(super) fn error_content(error: &CommandError) -> PageContent {
 }
 
 /// Returns a page that leads to another one of this server, and works without a script.
-pub(super) fn forward_page(url: &str) -> Markup {
+pub(super) fn forward_page(base: &str, url: &str) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 title { "memoird" }
+                link rel="icon" href=(format!("{base}/assets/icon.svg")) type="image/svg+xml";
                 meta http-equiv="refresh" content=(format!("0;url={url}"));
             }
             body { p { a href=(url) { "To the page" } } }
@@ -164,7 +165,7 @@ pub(super) fn forward_page(url: &str) -> Markup {
 }
 
 /// Returns a page for a request that has no folder: a refusal, or a failure to open one. `base` is where the pages
-/// are, for who knows it.
+/// are, for those who know it.
 pub(super) fn bare_page(base: Option<&str>, title: &str, message: &str) -> Markup {
     html! {
         (DOCTYPE)

@@ -220,8 +220,9 @@ impl PageServer {
             Err(refused) => return self.refusal(refused),
         };
         self.activity.touch();
-        let first = format!("{}/r/0/", self.guard.base());
-        let mut response = html(StatusCode::OK, layout::forward_page(&first));
+        let base = self.guard.base();
+        let first = format!("{base}/r/0/");
+        let mut response = html(StatusCode::OK, layout::forward_page(base, &first));
         if let Some(cookie) = cookie.and_then(|it| HeaderValue::try_from(it).ok()) {
             response.headers_mut().insert(header::SET_COOKIE, cookie);
         }
