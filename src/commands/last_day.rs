@@ -54,6 +54,16 @@ pub(super) struct LastDay {
     pub(super) open: Vec<SourcedBullet>,
 }
 
+impl LastDay {
+    /// Returns whether a bullet cites some of these lines.
+    fn cites(&self, lines: Option<&Citation>) -> bool {
+        let all = self.bullets.iter().chain(&self.open);
+        lines.is_some_and(|lines| {
+            all.filter_map(|it| it.citation.as_ref()).any(|it| it.overlaps(lines))
+        })
+    }
+}
+
 /// Summarizes the newest day of these logs, oldest first, that is not after `today`, without a model and without the lines
 /// that are known already.
 pub(super) fn last_day(
@@ -78,7 +88,6 @@ pub(super) fn last_day(
     let counts = corpus.counts(period);
     let mut found = LastDay { day, bullets: Vec::new(), open: Vec::new() };
     let end: Vec<SanitizedLog> = newest.iter().map(end_of).collect();
-    let mut shown_lines: Option<Citation> = None;
     for (logs, target_chars, limit_chars) in
         [(&newest, CHARS, CHARS_MAX), (&end, END_CHARS, END_CHARS_MAX)]
     {
@@ -86,25 +95,16 @@ pub(super) fn last_day(
         let input = SummaryInput { period, logs, weeks: &[], budget, counts, check: &|_| None };
         // Its only error is that there is nothing to say: greetings, headings, text of others.
         let Ok(draft) = Extractive.summarize(&input) else { continue };
-        let is_new = |it: &Item| {
-            let cited = it.citation.as_ref();
-            !cited.zip(shown_lines.as_ref()).is_some_and(|(it, shown)| shown.overlaps(it))
-        };
-        let sections = draft.sections.into_iter().map(|(section, items)| {
-            let new = items.into_iter().filter(is_new);
-            (section, new.filter_map(|it| bullet(root, &newest, it)).collect::<Vec<_>>())
-        });
-        let sections: Vec<_> = sections.collect();
-        for (section, bullets) in sections {
-            for citation in bullets.iter().filter_map(|it| it.citation.as_ref()) {
-                match &mut shown_lines {
-                    Some(all) => all.merge(citation),
-                    None => shown_lines = Some(citation.clone()),
-                }
-            }
+        let items = draft
+            .sections
+            .into_iter()
+            .flat_map(|(section, all)| all.into_iter().map(move |it| (section, it)));
+        let new = items.filter(|(_, it)| !found.cites(it.citation.as_ref()));
+        let shown = new.filter_map(|(section, it)| Some((section, bullet(root, &newest, it)?)));
+        for (section, bullet) in shown.collect::<Vec<_>>() {
             match section {
-                SummarySection::BlockersAndOpenItems => found.open.extend(bullets),
-                _ => found.bullets.extend(bullets),
+                SummarySection::BlockersAndOpenItems => found.open.push(bullet),
+                _ => found.bullets.push(bullet),
             }
         }
     }

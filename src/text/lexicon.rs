@@ -180,6 +180,7 @@ pub(crate) struct ClaimLexicon {
     pub(crate) cancels_negation: LexiconWords,
     pub(crate) implicit_negations: LexiconWords,
     pub(crate) failures: LexiconWords,
+    pub(crate) troubles: LexiconWords,
     pub(crate) repairs: LexiconWords,
     pub(crate) changes: LexiconWords,
     pub(crate) from_words: LexiconWords,

@@ -173,7 +173,7 @@ impl<'s> CitedText<'s> {
         known: &dyn Vocabulary,
     ) -> Result<(), Violation> {
         if is_free {
-            if let Some((dropped, words)) = self.claims().changed_negation(text) {
+            if let Some((dropped, words)) = self.claims().negations.changed_negation(text) {
                 let words = words.to_owned();
                 return Err(if dropped {
                     Violation::NegationDropped { words }

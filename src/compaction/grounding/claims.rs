@@ -1,4 +1,4 @@
-//! Compares what an item claims besides its numbers and names: negations, who did what, and the topic.
+//! Compares who did what in an item and in its lines, and the topic.
 //!
 //! A program can compare this only where item and lines use the same words. So each rule compares a clause of
 //! the item with the clause of the lines that shares most of its words; if there is none, the item passes.
@@ -8,51 +8,25 @@ use std::{
     sync::LazyLock,
 };
 
-use super::{Vocabulary, amounts::scan};
+use super::{
+    Vocabulary,
+    amounts::scan,
+    claim_words::{CLAUSES_MAX, ITEM_WORDS_MAX, StemSet, content_stems, is_content, word_stem},
+    negation::CitedNegations,
+};
 use crate::text::{
     calendar,
-    clauses::{ParsedSentence, ParsedWord, Separator, parse_sentences, span_text},
+    clauses::{ParsedSentence, ParsedWord, Separator, parse_sentences},
     lexicon::{CLAIMS, HEDGING},
 };
-
-/// The clauses of longer items are not compared, since that would take too long.
-const ITEM_WORDS_MAX: usize = 300;
-
-/// The most clauses of the lines that an item is compared with.
-const CLAUSES_MAX: usize = 300;
 
 static FIRST_NAMES: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| CLAIMS.first_names.iter().copied().collect());
 
-/// The first letters of the words that say what a text is about.
-type StemSet = BTreeSet<String>;
-
-/// A clause, by its words.
-struct Clause {
-    stems: StemSet,
-    /// What is negated: the word right after each negation, or before it.
-    negated_heads: StemSet,
-    /// The same, and the words that follow.
-    negated: StemSet,
-    /// The words that negate in another way, such as `failed`.
-    implicit_negations: HashSet<String>,
-    words: HashSet<String>,
-    /// How many things are negated.
-    negations: usize,
-    /// How many words negate.
-    negation_words: usize,
-    /// Whether the last word negates.
-    ends_negated: bool,
-    /// The words that report a failure of what the clause is about, and not of a thing named by it: `fails to load`,
-    /// not `finds broken links`.
-    failures: HashSet<String>,
-}
-
 /// The claims of the lines that an item cites.
 pub(super) struct CitedClaims<'p> {
-    clauses: Vec<Clause>,
-    /// The same, also cut at `but` and the like.
-    contrasted: Vec<Clause>,
+    /// What they deny.
+    pub(super) negations: CitedNegations,
     /// Who does what, by the action.
     actors_by_action: HashMap<String, HashSet<String>>,
     sentences: Vec<SentencePeople>,
@@ -64,10 +38,6 @@ pub(super) struct CitedClaims<'p> {
     /// Capitalized words, by the words before and after them.
     names_by_context: HashMap<(String, String), HashSet<String>>,
     words: HashSet<String>,
-    /// How many words negate.
-    negations: usize,
-    /// What the lines say was replaced, and the words of what replaced it: `changed from cron to a timer`.
-    replaced: Vec<(StemSet, HashSet<String>)>,
     names: NameReader<'p>,
 }
 
@@ -90,8 +60,7 @@ impl<'p> CitedClaims<'p> {
     pub(super) fn of(lines: &[&str], known: &'p BTreeSet<String>) -> Self {
         let names = NameReader { is_german: lines.iter().any(|it| is_german(it)), known };
         let mut all = Self {
-            clauses: Vec::new(),
-            contrasted: Vec::new(),
+            negations: CitedNegations::default(),
             actors_by_action: HashMap::new(),
             sentences: Vec::new(),
             segments: Vec::new(),
@@ -99,8 +68,6 @@ impl<'p> CitedClaims<'p> {
             address_stems: StemSet::new(),
             names_by_context: HashMap::new(),
             words: HashSet::new(),
-            negations: 0,
-            replaced: Vec::new(),
             names,
         };
         for line in lines {
@@ -117,18 +84,12 @@ impl<'p> CitedClaims<'p> {
             }
             let parsed = parse_sentences(line);
             for sentence in &parsed {
-                all.negations += count_negations(&sentence.words);
-                all.replaced.extend(replacements(&sentence.words));
+                all.negations.add(sentence);
                 all.words.extend(sentence.words.iter().map(|it| it.text.clone()));
                 all.words
                     .extend(sentence.words.iter().map(|it| strip_possessive(&it.text).to_owned()));
                 for (place, name) in names_in_context(line, sentence) {
                     all.names_by_context.entry(place).or_default().insert(name);
-                }
-                if all.clauses.len() < CLAUSES_MAX {
-                    all.clauses.extend(sentence.clauses().into_iter().map(Clause::of));
-                    all.contrasted
-                        .extend(sentence.contrasted_clauses().into_iter().map(Clause::of));
                 }
                 for (name, action) in actions(line, sentence, names) {
                     all.actors_by_action.entry(action).or_default().insert(name);
@@ -165,126 +126,6 @@ impl<'p> CitedClaims<'p> {
             part.chars().count() >= PART_MIN && (whole.ends_with(part) || whole.starts_with(part))
         };
         self.words.iter().any(|it| part_of(it, word) || (it.len() > 4 && part_of(word, it)))
-    }
-
-    /// Returns the first clause of the item that drops a negation (`true`) or adds one.
-    pub(super) fn changed_negation<'i>(&self, item: &'i str) -> Option<(bool, &'i str)> {
-        let parsed = parse_sentences(item);
-        if parsed.iter().map(|it| it.words.len()).sum::<usize>() > ITEM_WORDS_MAX {
-            return None;
-        }
-        let negations: usize = parsed.iter().map(|it| count_negations(&it.words)).sum();
-        for sentence in &parsed {
-            let sentence_words: HashSet<&str> =
-                sentence.words.iter().map(|it| &it.text[..]).collect();
-            let implicit = implicit_negations(&sentence.words);
-            let is_negated = count_negations(&sentence.words) > 0;
-            let theirs = if is_negated { &self.contrasted } else { &self.clauses };
-            for words in sentence.contrasted_clauses() {
-                let clause = Clause::of(words);
-                let may_negate = negations <= self.negations;
-                if drops_negation(theirs, &clause, &implicit) {
-                    return Some((true, span_text(item, words)));
-                }
-                let adds = !clause.negated.is_empty()
-                    && !self.supports_negation(&clause, &sentence_words, may_negate)
-                    && self.adds_negation(&clause, &sentence_words);
-                if adds {
-                    return Some((false, span_text(item, words)));
-                }
-            }
-        }
-        None
-    }
-
-    /// Returns whether the lines say in other words what this clause negates. `may_negate` says whether the item
-    /// negates no more often than they do.
-    fn supports_negation(
-        &self,
-        clause: &Clause,
-        sentence_words: &HashSet<&str>,
-        may_negate: bool,
-    ) -> bool {
-        let negates_replaced = !clause.negated.is_empty()
-            && clause.negation_words == 1
-            && self.replaced.iter().any(|(old, new)| {
-                clause.negated.is_subset(old)
-                    && new.iter().any(|it| sentence_words.contains(&&it[..]))
-            });
-        if negates_replaced || (may_negate && self.answers_no()) {
-            return true;
-        }
-        !self.states_all_of(clause, sentence_words)
-            && ((may_negate && self.negates_near(clause, sentence_words))
-                || self.reports_failure(clause, sentence_words))
-    }
-
-    /// Returns whether the lines have a negation alone, as an answer: "No, but ..."
-    fn answers_no(&self) -> bool {
-        self.clauses.iter().any(|it| it.negations > 0 && it.stems.is_empty())
-    }
-
-    /// Returns whether a clause of the lines has all words of this one, and does not negate what this one does.
-    fn states_all_of(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
-        self.contrasted.iter().any(|it| {
-            clause.stems.is_subset(&it.stems)
-                && !is_elided(clause, it, sentence_words)
-                && !it.fails_at(clause, sentence_words)
-                && (clause.negation_words > it.negation_words
-                    || !clause.negated_heads.is_subset(&it.negated_heads))
-        })
-    }
-
-    /// Returns whether the lines negate the same, or anything else about the same.
-    fn negates_near(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
-        self.contrasted.iter().any(|it| {
-            it.negations > 0
-                && (!it.negated_heads.is_disjoint(&clause.negated_heads)
-                    || it.stems.intersection(&clause.stems).nth(1).is_some()
-                    || is_elided(clause, it, sentence_words))
-        })
-    }
-
-    /// Returns whether the lines tell of a failure where this clause has a negation instead: "the export failed"
-    /// is "the export does not work".
-    fn reports_failure(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
-        self.contrasted.iter().any(|it| {
-            let has_failure = it
-                .words
-                .iter()
-                .any(|word| CLAIMS.failures.contains(&&word[..]) && !is_kept(word, sentence_words));
-            let is_same = || {
-                it.fails_at(clause, sentence_words)
-                    && it.stems.intersection(&clause.stems).nth(1).is_some()
-            };
-            (has_failure && !it.stems.is_disjoint(&clause.negated)) || is_same()
-        })
-    }
-
-    /// Returns whether the lines affirm what this clause negates.
-    fn adds_negation(&self, clause: &Clause, sentence_words: &HashSet<&str>) -> bool {
-        let drops_implicit =
-            |it: &Clause| it.implicit_negations.iter().any(|it| !is_kept(it, sentence_words));
-        let is_similar = |it: &&Clause| it.is_similar(clause);
-        if let Some(similar) =
-            self.contrasted.iter().filter(is_similar).max_by_key(|it| it.negations)
-        {
-            let adds = clause.negations > similar.negations
-                || (clause.negation_words > similar.negation_words
-                    && clause.stems.is_subset(&similar.stems));
-            return adds && !drops_implicit(similar);
-        }
-        if self.contrasted.iter().any(|it| !it.negated.is_disjoint(&clause.negated)) {
-            return false;
-        }
-        self.contrasted.iter().any(|it| {
-            let shared = it.stems.intersection(&clause.stems).count();
-            let is_negated = drops_implicit(it) || !it.negated_heads.is_disjoint(&clause.stems);
-            !is_negated
-                && !it.stems.is_disjoint(&clause.negated)
-                && (shared >= 2 || clause.stems.len() <= 2)
-                && shared * 2 >= clause.stems.len()
-        })
     }
 
     /// Returns the name in the item of somebody who did not do what the item says, but somebody else in the lines.
@@ -394,102 +235,6 @@ impl<'p> CitedClaims<'p> {
     }
 }
 
-/// Returns whether the lines negate what this clause states. `implicit` are the words that negate in any
-/// way in its sentence.
-fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>) -> bool {
-    let shared = |it: &Clause| it.stems.intersection(&clause.stems).count();
-    theirs.iter().any(|it| {
-        let has_own_negation = || implicit.iter().any(|word| !it.words.contains(word));
-        // What the lines negate may be in a part that the item leaves out.
-        let states_negated = it.negated.is_empty()
-            || !it.negated.is_disjoint(&clause.stems)
-            || !clause.stems.is_subset(&it.stems);
-        if it.is_similar(clause)
-            && it.negations > clause.negations
-            && states_negated
-            && !has_own_negation()
-        {
-            return true;
-        }
-        let heads: StemSet = it
-            .negated_heads
-            .intersection(&clause.stems)
-            .filter(|it| !clause.negated.contains(*it))
-            .cloned()
-            .collect();
-        // A word that the line has as well does not replace its negation.
-        if heads.is_empty()
-            || clause.negations >= it.negations
-            || implicit.iter().any(|word| {
-                !it.words.contains(word) && !it.negated_heads.contains(&word_stem(word))
-            })
-        {
-            return false;
-        }
-        let is_affirmative =
-            |it: &&Clause| it.negated_heads.is_disjoint(&heads) && !it.stems.is_disjoint(&heads);
-        let affirmed = theirs.iter().filter(is_affirmative).map(shared).max().unwrap_or(0);
-        let count = shared(it);
-        (count >= 2 || clause.stems.len() <= 2)
-            && count * 2 >= clause.stems.len()
-            && count > affirmed
-    })
-}
-
-/// Returns whether a clause of an item only repeats the negation of one of the lines: `…, but Linux is not` of `Linux is
-/// not happy`, where the item has `happy` before.
-fn is_elided(clause: &Clause, theirs: &Clause, sentence_words: &HashSet<&str>) -> bool {
-    clause.ends_negated
-        && clause.stems.len() == 1
-        && clause.stems.is_subset(&theirs.stems)
-        && sentence_words.iter().any(|it| theirs.negated_heads.contains(&word_stem(it)))
-}
-
-/// Returns the stems of what words say was replaced, and the words of what replaced it: `changed from cron to a timer`.
-fn replacements(words: &[ParsedWord]) -> Vec<(StemSet, HashSet<String>)> {
-    const BEFORE_MAX: usize = 6;
-    const OLD_MAX: usize = 4;
-    const NEW_MAX: usize = 4;
-    let is_one = |it: &ParsedWord, all: &[&'static str]| all.contains(&&it.text[..]);
-    let mut found = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let before = &words[at.saturating_sub(BEFORE_MAX)..at];
-        let behind = &words[at + 1..];
-        if !is_one(word, &CLAIMS.from_words) || !before.iter().any(|it| is_one(it, &CLAIMS.changes))
-        {
-            continue;
-        }
-        let end = behind.iter().take(OLD_MAX + 1).position(|it| is_one(it, &CLAIMS.to_words));
-        let Some(end) = end else { continue };
-        let new = behind[end + 1..].iter().take(NEW_MAX).filter(|it| is_content(it));
-        let new = new.map(|it| it.text.clone()).collect();
-        found.push((content_stems(&behind[..end]), new));
-    }
-    found
-}
-
-/// Returns whether a title advises something: to look after it, or, if the text reports something that fails or is not
-/// so, not to do it.
-pub(super) fn is_advice(title: &str, text: &str) -> bool {
-    let title = parse_sentences(title);
-    let Some(words) = title.first().map(|it| &it.words) else { return false };
-    let word = |at: usize| words.get(at).map_or("", |it| &it.text[..]);
-    let opens = |all: &[&'static str]| {
-        all.contains(&word(0)) || all.contains(&&format!("{} {}", word(0), word(1))[..])
-    };
-    let about = content_stems(words);
-    let has_cause = |clause: &[ParsedWord]| {
-        let fails = |it: &ParsedWord| CLAIMS.failures.contains(&&it.text[..]);
-        (count_negations(clause) > 0 || clause.iter().any(fails))
-            && content_stems(clause).intersection(&about).nth(1).is_some()
-    };
-    opens(&CLAIMS.advice_openers)
-        || opens(&CLAIMS.ban_openers)
-            && parse_sentences(text)
-                .iter()
-                .any(|it| it.contrasted_clauses().into_iter().any(has_cause))
-}
-
 /// Returns the name of a person that opens a sentence or clause of the item and is not in the lines.
 pub(super) fn unknown_person<'i>(
     item: &'i str,
@@ -542,118 +287,6 @@ pub(super) fn unknown_person<'i>(
     None
 }
 
-impl Clause {
-    /// Returns whether it has nearly the same words as another clause.
-    fn is_similar(&self, other: &Self) -> bool {
-        const ALIKE_MIN: usize = 3;
-        let shared = self.stems.intersection(&other.stems).count();
-        shared >= ALIKE_MIN && shared * 5 >= self.stems.len().max(other.stems.len()) * 4
-    }
-
-    fn of(words: &[ParsedWord]) -> Self {
-        const FOLLOWING: usize = 3;
-        let (mut heads, mut negated) = (StemSet::new(), StemSet::new());
-        let mut negations = 0;
-        for (at, word) in words.iter().enumerate() {
-            if !is_negation(words, at) {
-                continue;
-            }
-            negations += 1;
-            let near = words[at + 1..].iter().take_while(|it| it.separator == Separator::Space);
-            let mut after = near.filter(|it| is_content(it)).peekable();
-            let before = words[..at].iter().rev().find(|it| is_content(it));
-            heads.extend(after.peek().copied().or(before).map(|it| word_stem(&it.text)));
-            // In some languages the negated word comes before the negation.
-            if ["nicht", "pas", "niet"].contains(&&word.text[..]) {
-                heads.extend(before.map(|it| word_stem(&it.text)));
-            }
-            negated.extend(after.take(FOLLOWING).map(|it| word_stem(&it.text)));
-        }
-        negated.extend(heads.iter().cloned());
-        let plain = |it: &String| !it.starts_with("un");
-        let implicit = implicit_negations(words)
-            .into_iter()
-            .filter(plain)
-            .filter(|it| !is_negation_word(it))
-            .collect();
-        let all = words.iter().map(|it| it.text.clone()).collect();
-        Self {
-            stems: content_stems(words),
-            negations: negations.min(1).max(heads.len()),
-            negation_words: negations,
-            negated_heads: heads,
-            negated,
-            implicit_negations: implicit,
-            ends_negated: words.len().checked_sub(1).is_some_and(|last| is_negation(words, last)),
-            failures: failures(words),
-            words: all,
-        }
-    }
-
-    /// Returns whether this clause of the lines reports, in words that a sentence of the item lacks, that what the clause
-    /// of the item denies failed.
-    fn fails_at(&self, clause: &Self, sentence_words: &HashSet<&str>) -> bool {
-        let is_dropped = |word: &String| !is_kept(word, sentence_words);
-        self.negations == 0
-            && self.failures.iter().any(is_dropped)
-            && !self.stems.is_disjoint(&clause.stems)
-    }
-}
-
-/// Returns the words of a clause that report a failure; none if the clause says that it is over.
-fn failures(words: &[ParsedWord]) -> HashSet<String> {
-    if words.iter().any(|it| CLAIMS.repairs.contains(&&it.text[..])) {
-        return HashSet::new();
-    }
-    let reports = |at: &usize| {
-        let is_before_noun = words.get(at + 1).is_some_and(|it| {
-            it.separator == Separator::Space && (is_content(it) || it.text == "of")
-        });
-        CLAIMS.failures.contains(&&words[*at].text[..]) && !is_before_noun
-    };
-    (0..words.len()).filter(reports).map(|it| words[it].text.clone()).collect()
-}
-
-fn is_negation(words: &[ParsedWord], at: usize) -> bool {
-    let word = &words[at];
-    let next = words.get(at + 1).map_or("", |it| &it.text[..]);
-    let is_negation = is_negation_word(&word.text);
-    let is_number = word.text == "no" && next.starts_with(|c: char| c.is_ascii_digit());
-    // "Lost no more" negates, "no more than three" does not.
-    let after = words.get(at + 2).map_or("", |it| &it.text[..]);
-    let is_cancelled = CLAIMS.cancels_negation.contains(&next)
-        || CLAIMS.cancels_negation.contains(&&format!("{next} {after}")[..]);
-    is_negation && !word.in_code && !is_number && !is_cancelled
-}
-
-/// Returns whether an item has a word of its lines, perhaps in another form.
-fn is_kept(word: &str, item: &HashSet<&str>) -> bool {
-    let start = |word: &str| word.chars().take(4).collect::<String>();
-    item.contains(word) || item.iter().any(|it| start(it) == start(word))
-}
-
-fn count_negations(words: &[ParsedWord]) -> usize {
-    (0..words.len()).filter(|at| is_negation(words, *at)).count()
-}
-
-/// Returns the words that negate in any way.
-fn implicit_negations(words: &[ParsedWord]) -> HashSet<String> {
-    let is_implicit = |at: &usize| {
-        let word = &words[*at].text[..];
-        is_negation(words, *at)
-            || CLAIMS
-                .implicit_negations
-                .iter()
-                .any(|it| if it.chars().count() <= 4 { word == *it } else { word.starts_with(it) })
-            || (word.starts_with("un") && word.len() > 6)
-    };
-    (0..words.len()).filter(is_implicit).map(|at| words[at].text.clone()).collect()
-}
-
-fn is_negation_word(word: &str) -> bool {
-    CLAIMS.negations.contains(&word) || word.ends_with("n't")
-}
-
 /// Returns each capitalized word between two words, after those two.
 fn names_in_context(text: &str, sentence: &ParsedSentence<'_>) -> Vec<((String, String), String)> {
     let mut found = Vec::new();
@@ -668,40 +301,6 @@ fn names_in_context(text: &str, sentence: &ParsedSentence<'_>) -> Vec<((String, 
         }
     }
     found
-}
-
-fn is_content(word: &ParsedWord) -> bool {
-    let text = &word.text[..];
-    let long = text.chars().count() > 2 || text.bytes().any(|b| b.is_ascii_digit());
-    long && !HEDGING.stop_words.contains(&text)
-        && !CLAIMS.negations.contains(&text)
-        && !text.ends_with("n't")
-        && ![
-            "longer",
-            "yet",
-            "ever",
-            "mehr",
-            "any",
-            "anything",
-            "anybody",
-            "anyone",
-            "always",
-            "immer",
-            "everybody",
-            "something",
-        ]
-        .contains(&text)
-}
-
-fn word_stem(word: &str) -> String {
-    const STEM: usize = 5;
-    let plural = word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
-    let bare = if plural { &word[..word.len() - 1] } else { word };
-    bare.chars().take(STEM).collect()
-}
-
-fn content_stems(words: &[ParsedWord]) -> StemSet {
-    words.iter().filter(|it| is_content(it)).map(|it| word_stem(&it.text)).collect()
 }
 
 /// Returns the first form of an action that only people do.

@@ -7,7 +7,9 @@
 //! | module | what it compares |
 //! |---|---|
 //! | `amounts` | numbers, days, and times, by their meaning |
-//! | `claims` | negations, who did what, and the topic |
+//! | `claims` | who did what, and the topic |
+//! | `negation` | what is denied |
+//! | `claim_words` | the words by which both compare clauses |
 //! | `line_context` | headings and the like, which are above a line |
 //! | `hedge` | what the lines only suppose must not become a fact |
 //! | `people` | who is a person, and what only a thing with a name |
@@ -21,10 +23,12 @@
 
 mod amounts;
 mod cited_text;
+mod claim_words;
 mod claims;
 pub(crate) mod completeness;
 pub(crate) mod hedge;
 mod line_context;
+mod negation;
 pub(crate) mod people;
 mod prompt_echo;
 pub mod session;
@@ -354,6 +358,11 @@ pub fn check_title<S: LineLookup + ?Sized>(
     cited.check_strength(title)
 }
 
+/// Returns title and text of an entry as sentences.
+pub fn entry_words(title: &str, text: &str) -> String {
+    if title.is_empty() { text.to_owned() } else { format!("{title}. {text}") }
+}
+
 /// Checks an entry of `WISDOM.md`. Its title may order what its lines give cause for, `Verify that forks run their tests`
 /// where they did not: then it is checked as a title, and the text by itself.
 ///
@@ -367,13 +376,12 @@ pub fn check_entry<S: LineLookup + ?Sized>(
     sources: &S,
 ) -> Result<(), Violation> {
     let item = |text: String| Item { text, citation: Some(citation.clone()) };
-    let whole = if title.is_empty() { text.to_owned() } else { format!("{title}. {text}") };
-    match check(&item(whole), sources) {
+    match check(&item(entry_words(title, text)), sources) {
         Err(
             Violation::NegationDropped { words }
             | Violation::NegationAdded { words }
             | Violation::HedgeDropped { words },
-        ) if title.contains(&words) && claims::is_advice(title, text) => {
+        ) if title.contains(&words) && negation::is_advice(title, text) => {
             check_title(title, citation, sources)?;
             let (cited, _, _) = read_cited(citation, sources)?;
             if let Some(name) = cited.claims().misattributed_name(title, &KnownWords::new(sources))

@@ -238,6 +238,7 @@ fn other_words_for_the_same_pass_and_what_is_false_does_not() {
         ("The nightly job does not work", 11),
         ("Deploys do not run", 12),
         ("The parser does not detect links in the manual", 13),
+        ("Deploys of the harbour gateway do not run", 12),
         ("There is no Redis", 14),
         ("The pier house is open on Friday, not on Monday", 15),
         ("`load()` was moved", 16),

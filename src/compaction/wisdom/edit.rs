@@ -633,7 +633,8 @@ impl WisdomEdit<'_> {
             return false;
         }
         // The same external page twice is one voice, so it does not reinforce an entry either.
-        let text = words.map_or_else(String::new, |(title, text)| format!("{title}. {text}"));
+        let text =
+            words.map_or_else(String::new, |(title, text)| grounding::entry_words(title, text));
         if grounding::is_external(&text, citation, self.logs).unwrap_or(true) {
             done.rejected += 1;
             return false;
@@ -690,7 +691,8 @@ impl WisdomEdit<'_> {
         text: &str,
         citation: &Citation,
     ) -> Result<(), Violation> {
-        let item = Item { text: words_of(title, text), citation: Some(citation.clone()) };
+        let item =
+            Item { text: grounding::entry_words(title, text), citation: Some(citation.clone()) };
         let checked = grounding::check_entry(title, text, citation, self.logs);
         if self.memories.iter().any(|it| is_supported_by_memory(it, &item)) {
             Ok(())
@@ -702,7 +704,8 @@ impl WisdomEdit<'_> {
     /// Returns whether the words are those of external text, and no memory that a person wrote has
     /// them.
     pub(super) fn is_external_only(&self, title: &str, text: &str, citation: &Citation) -> bool {
-        let item = Item { text: words_of(title, text), citation: Some(citation.clone()) };
+        let item =
+            Item { text: grounding::entry_words(title, text), citation: Some(citation.clone()) };
         grounding::is_external(&item.text, citation, self.logs).unwrap_or(true)
             && !self.memories.iter().any(|it| is_supported_by_memory(it, &item))
     }
@@ -717,11 +720,6 @@ impl WisdomEdit<'_> {
             mark.sources.files().any(|(stem, _)| is_here(stem))
         })
     }
-}
-
-/// Returns title and text as sentences.
-fn words_of(title: &str, text: &str) -> String {
-    if title.is_empty() { text.to_owned() } else { format!("{title}. {text}") }
 }
 
 /// Returns whether a typed memory that a person changed says the words of an item and cites the same

@@ -139,9 +139,11 @@ fn a_finished_item_is_not_open() {
     check(
         &[
             "- [ ] Renew the licence of the depth sensor\n",
-            "- Renewed the licence of the depth sensor for two years\n",
+            "- Renewed the licence of the depth sensor for two years\n- The depth sensor lives at https://tides.example/depth\n",
         ],
-        &[],
+        &[
+            "Environment: The depth sensor lives at https://tides.example/depth (2026-04-02) [2026-04-02:2]",
+        ],
     );
 }
 
