@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::CommandResult,
-    open::{self, PageProgram, PageRequest},
+    error::{CommandError, CommandResult},
+    open::{self, PageProgram},
     ui::{Ui, counted},
+    workspace::Invocation,
 };
 
 /// Write the local page as files, without forms
@@ -35,9 +36,9 @@ pub(super) fn run(
     page: &PageProgram,
     ui: &Ui,
 ) -> CommandResult {
-    let roots: Vec<PathBuf> = open::roots(global)?.into_iter().take(1).collect();
-    let request = PageRequest { global: global.clone(), roots, read_only: true, port: None };
-    let pages = (page.export)(&request, &args.dir)?;
+    let roots = open::roots(global, &Invocation::load(global)?)?;
+    let root = roots.first().ok_or_else(|| CommandError::usage("there is no memory folder"))?;
+    let pages = (page.export)(global, root, &args.dir)?;
     if ui.is_json() {
         ui.json(&ExportReport { dir: args.dir.clone(), pages });
     } else {

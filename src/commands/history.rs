@@ -18,7 +18,11 @@ use crate::{
     memory::hash::ContentHash,
     recall::history::{self, CurrentFile, DiffStat, FileHistory, FileVersion, ParseTimeError},
     store::{
-        db::lineage::{Lineage, history::VersionCause, jobs::IntentRow},
+        db::lineage::{
+            Lineage,
+            history::VersionCause,
+            jobs::{IntentRow, RunRow},
+        },
         fs::layout::visible_bytes,
     },
 };
@@ -306,28 +310,48 @@ pub(crate) fn recorded_runs(
 ) -> CommandResult<(Vec<RunSummary>, usize)> {
     let runs = past.lineage().map(|it| it.last_runs(u32::MAX)).transpose()?.unwrap_or_default();
     let older = runs.len().saturating_sub(last);
+    let undone_by = undone_by(past)?;
+    let listed = runs.into_iter().take(last).map(|run| summary_of(past, run, &undone_by));
+    Ok((listed.collect::<CommandResult<_>>()?, older))
+}
+
+/// Returns one run; `None` if there is none with this number.
+pub(crate) fn recorded_run(
+    past: &HistoryReader<'_>,
+    number: i64,
+) -> CommandResult<Option<RunSummary>> {
+    let runs = past.lineage().map(|it| it.last_runs(u32::MAX)).transpose()?.unwrap_or_default();
+    let Some(run) = runs.into_iter().find(|it| it.id.0 == number) else { return Ok(None) };
+    summary_of(past, run, &undone_by(past)?).map(Some)
+}
+
+/// Returns for each run that was undone the run that did it.
+fn undone_by(past: &HistoryReader<'_>) -> CommandResult<HashMap<i64, i64>> {
     let undone = past.lineage().map(Lineage::undone_runs).transpose()?.unwrap_or_default();
-    let undone_by: HashMap<i64, i64> = undone.into_iter().map(|(by, it)| (it.0, by.0)).collect();
-    let mut listed = Vec::new();
-    for run in runs.into_iter().take(last) {
-        let writes = past.lineage().map(|it| it.writes_of_run(run.id)).transpose()?;
-        let (removed, written): (Vec<_>, Vec<_>) =
-            writes.unwrap_or_default().into_iter().partition(|it| it.new_hash.is_none());
-        let jobs = past.lineage().map(|it| it.jobs_of_run(run.id)).transpose()?.unwrap_or_default();
-        let figures: Vec<_> = jobs.into_iter().filter_map(|it| Some(it.receipt?.metrics)).collect();
-        listed.push(RunSummary {
-            run: run.id.0,
-            trigger: run.trigger,
-            started: past.rfc3339(run.started),
-            ended: run.ended.map(|it| past.rfc3339(it)),
-            written: written_files(written),
-            removed: written_files(removed),
-            amounts: figures.iter().map(|it| it.amounts).sum(),
-            amounts_kept: figures.iter().map(|it| it.amounts_kept).sum(),
-            taken_back_by: undone_by.get(&run.id.0).copied(),
-        });
-    }
-    Ok((listed, older))
+    Ok(undone.into_iter().map(|(by, it)| (it.0, by.0)).collect())
+}
+
+fn summary_of(
+    past: &HistoryReader<'_>,
+    run: RunRow,
+    undone_by: &HashMap<i64, i64>,
+) -> CommandResult<RunSummary> {
+    let writes = past.lineage().map(|it| it.writes_of_run(run.id)).transpose()?;
+    let (removed, written): (Vec<_>, Vec<_>) =
+        writes.unwrap_or_default().into_iter().partition(|it| it.new_hash.is_none());
+    let jobs = past.lineage().map(|it| it.jobs_of_run(run.id)).transpose()?.unwrap_or_default();
+    let figures: Vec<_> = jobs.into_iter().filter_map(|it| Some(it.receipt?.metrics)).collect();
+    Ok(RunSummary {
+        run: run.id.0,
+        trigger: run.trigger,
+        started: past.rfc3339(run.started),
+        ended: run.ended.map(|it| past.rfc3339(it)),
+        written: written_files(written),
+        removed: written_files(removed),
+        amounts: figures.iter().map(|it| it.amounts).sum(),
+        amounts_kept: figures.iter().map(|it| it.amounts_kept).sum(),
+        taken_back_by: undone_by.get(&run.id.0).copied(),
+    })
 }
 
 fn show_runs(past: &HistoryReader<'_>, last: usize, ui: &Ui) -> CommandResult<()> {

@@ -51,8 +51,8 @@ pub(super) struct ServeArgs {
 pub struct PageProgram {
     /// Serves the page until it is idle or interrupted.
     pub(crate) serve: fn(&PageRequest, WhenReady<'_>) -> CommandResult<()>,
-    /// Writes the pages of a folder as files into a new folder, and returns how many.
-    pub(crate) export: fn(&PageRequest, &std::path::Path) -> CommandResult<usize>,
+    /// Writes the pages of the folder `root` as files into the new folder `dir`, and returns how many.
+    pub(crate) export: fn(&GlobalArgs, root: &Path, dir: &Path) -> CommandResult<usize>,
 }
 
 /// What is called once, when the server listens.
@@ -105,8 +105,10 @@ fn serve_page(
     ui: &Ui,
 ) -> CommandResult {
     let ServeArgs { read_only, port } = *args;
-    let request = PageRequest { global: global.clone(), roots: roots(global)?, read_only, port };
-    let state_home = Invocation::load(global)?.environment.state_home;
+    let call = Invocation::load(global)?;
+    let roots = roots(global, &call)?;
+    let request = PageRequest { global: global.clone(), roots, read_only, port };
+    let state_home = call.environment.state_home;
     // Removed when the server has ended.
     let mut start = None;
     (page.serve)(&request, &mut |link| {
@@ -129,8 +131,7 @@ fn serve_page(
 }
 
 /// Returns the memory folders of the page: the selected one, then the configured ones.
-pub(super) fn roots(global: &GlobalArgs) -> CommandResult<Vec<PathBuf>> {
-    let call = Invocation::load(global)?;
+pub(super) fn roots(global: &GlobalArgs, call: &Invocation) -> CommandResult<Vec<PathBuf>> {
     let configured = call.config.roots.iter().map(|it| it.path.clone());
     let selected = match call.config.select_root(global.root.as_deref(), &call.environment) {
         Ok(path) => Some(path),

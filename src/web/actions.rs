@@ -44,7 +44,7 @@ pub(super) fn apply(
         }
         (PageAddress::Undo(_), "undo") => undo_runs(context, fields),
         (PageAddress::Runs, "compact") => {
-            if let Some(what) = progress::running_in(&context.root)? {
+            if let Some(what) = progress::running_in(context.root.vault.layout())? {
                 let error = format!("another process compacts this folder now ({what})");
                 return Err(CommandError::new(CommandErrorKind::Busy, error));
             }

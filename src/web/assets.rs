@@ -1,11 +1,9 @@
 //! The stylesheet and the script of the page, which are part of the program.
 
-/// The stylesheet.
-pub(super) const STYLE: &str = include_str!("assets/style.css");
+const STYLE: &str = include_str!("assets/style.css");
 /// The script: keys, and the progress of a run. Every page works without it.
-pub(super) const SCRIPT: &str = include_str!("assets/page.js");
-/// The icon.
-pub(super) const ICON: &str = include_str!("assets/icon.svg");
+const SCRIPT: &str = include_str!("assets/page.js");
+const ICON: &str = include_str!("assets/icon.svg");
 
 /// Returns the type and the content of an asset.
 pub(super) fn find(name: &str) -> Option<(&'static str, &'static str)> {

@@ -3,7 +3,7 @@
 //! The folder is opened for each request, so that settings, decisions, and files are current.
 
 use std::{
-    cell::RefCell,
+    cell::{OnceCell, RefCell},
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     rc::Rc,
@@ -13,7 +13,10 @@ use std::{
 use chrono::NaiveDate;
 use maud::{Markup, Render, html};
 
-use super::address::{PageAddress, encoded};
+use super::{
+    address::{PageAddress, encoded},
+    pages::timeline::FolderTimeline,
+};
 use crate::{
     commands::{
         GlobalArgs,
@@ -38,6 +41,8 @@ pub(super) struct PageContext {
     csrf: Option<String>,
     pub(super) search_cache: Arc<SearchCache>,
     logs: RefCell<BTreeMap<Stem, Option<Rc<SanitizedLog>>>>,
+    /// The timeline of the folder, once it was read: an export has a page for each period.
+    pub(super) timeline: OnceCell<Rc<FolderTimeline>>,
     /// The pages that were linked, for an export.
     linked: RefCell<BTreeSet<PageAddress>>,
 }
@@ -82,6 +87,7 @@ impl PageContext {
             csrf,
             search_cache,
             logs: RefCell::default(),
+            timeline: OnceCell::new(),
             linked: RefCell::default(),
         })
     }
@@ -152,9 +158,11 @@ impl PageContext {
 
     /// Returns a sanitized log or session record; `None` if there is none.
     pub(super) fn log(&self, stem: &Stem) -> Option<Rc<SanitizedLog>> {
-        if stem.is_summary() {
-            return None;
-        }
+        if stem.is_summary() { None } else { self.sanitized(stem) }
+    }
+
+    /// Returns a sanitized log, session record, or summary, in which a person may have written; `None` if there is none.
+    pub(super) fn sanitized(&self, stem: &Stem) -> Option<Rc<SanitizedLog>> {
         if let Some(known) = self.logs.borrow().get(stem) {
             return known.clone();
         }

@@ -16,8 +16,8 @@ use super::{
     layout, pages,
 };
 use crate::commands::{
+    GlobalArgs,
     error::{CommandError, CommandResult},
-    open::PageRequest,
 };
 
 /// The pages that an export begins with; others are linked from them.
@@ -30,11 +30,10 @@ const FIRST: [PageAddress; 6] = [
     PageAddress::Sessions,
 ];
 
-/// Writes the pages of the first folder into a new or empty one, and returns how many.
-pub(super) fn export(request: &PageRequest, dir: &Path) -> CommandResult<usize> {
-    let folder = FolderChoice { paths: request.roots.clone().into(), index: 0 };
-    let context =
-        PageContext::open(&request.global, folder, LinkStyle::Files, None, Arc::default())?;
+/// Writes the pages of a folder into a new or empty one, and returns how many.
+pub(super) fn export(global: &GlobalArgs, root: &Path, dir: &Path) -> CommandResult<usize> {
+    let folder = FolderChoice { paths: Arc::new([root.to_owned()]), index: 0 };
+    let context = PageContext::open(global, folder, LinkStyle::Files, None, Arc::default())?;
     let target = target_folder(dir)?;
     // What fails in between leaves no half of an export.
     let draft = DraftFolder::create(&target)?;

@@ -171,11 +171,9 @@ fn is_same(a: &str, b: &str) -> bool {
 /// Returns a name that nobody can guess: 64 hex digits.
 fn random_name() -> Result<String, RandomError> {
     let mut bytes = [0; 32];
-    let mut filled = 0;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|it| !it.is_empty()) {
-        filled += rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty())
-            .map_err(RandomError)?;
-    }
+    // Up to 256 bytes come at once.
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(RandomError)?;
     Ok(blake3::Hash::from_bytes(bytes).to_hex().to_string())
 }
 

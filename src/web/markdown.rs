@@ -166,7 +166,8 @@ pub(super) fn statement_text(text: &str) -> Markup {
 /// Splits off a former value: the statement, and the value with the day until which it held.
 pub(super) fn former_value(text: &str) -> Option<(&str, (&str, &str))> {
     let (now, was) = text.rsplit_once("(was ")?;
-    let (was, _) = was.rsplit_once(')')?;
+    // Only at the end it is a note; what follows would be lost.
+    let was = was.strip_suffix(')')?;
     let (value, until) = was.rsplit_once(" until ")?;
     Some((now.trim_end(), (value, until)))
 }
@@ -182,10 +183,9 @@ fn blocks_of(text: &str) -> Vec<Block<'_>> {
     for line in body.lines() {
         number = number.saturating_add(1);
         let bare = line.trim();
-        if bare.is_empty() || bare == "---" || (bare.starts_with("<!--") && bare.ends_with("-->")) {
-            is_open = false;
-        } else if line.starts_with("# ") {
-            // The page has a title of its own.
+        let is_comment = bare.starts_with("<!--") && bare.ends_with("-->");
+        // The page has a title of its own.
+        if bare.is_empty() || bare == "---" || is_comment || line.starts_with("# ") {
             is_open = false;
         } else if let Some(title) = heading(line) {
             blocks.push(Block::Heading(title));
@@ -233,5 +233,6 @@ mod tests {
         let text = "Port is 8080 (was 80 until 2026-04-02)";
         assert_eq!(former_value(text), Some(("Port is 8080", ("80", "2026-04-02"))));
         assert_eq!(former_value("Port is 8080 (was wrong)"), None);
+        assert_eq!(former_value("Port is 8080 (was 80 until 2026-04-02), for TLS"), None);
     }
 }

@@ -16,12 +16,11 @@ use futures_util::stream;
 
 use super::{context::FolderChoice, server::PageServer};
 use crate::{
-    commands::{
-        GlobalArgs,
-        error::CommandResult,
-        workspace::{Invocation, MemoryRoot},
+    commands::{GlobalArgs, error::CommandResult, workspace::Invocation},
+    store::{
+        db::lineage::Lineage,
+        fs::{layout::Layout, lock::RunLock},
     },
-    store::{db::lineage::Lineage, fs::lock::RunLock},
 };
 
 /// How often the database is read.
@@ -29,17 +28,15 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// What is sent while nothing runs; a browser drops an event without data.
 const IDLE: &str = "idle";
 
-/// Returns what runs now in a folder: `run 7: weekly 2026-W14`; `None` if nothing runs.
-pub(super) fn running(global: &GlobalArgs, folder: &FolderChoice) -> CommandResult<Option<String>> {
+/// Returns where the files of the chosen folder are.
+fn layout_of(global: &GlobalArgs, folder: &FolderChoice) -> CommandResult<Option<Layout>> {
     let call = Invocation::load(global)?;
     let Some(path) = folder.paths.get(folder.index) else { return Ok(None) };
-    let root = call.open_root(path)?;
-    running_in(&root)
+    Ok(Some(call.open_root(path)?.vault.layout().clone()))
 }
 
-/// Returns what runs now in an open folder.
-pub(super) fn running_in(root: &MemoryRoot) -> CommandResult<Option<String>> {
-    let layout = root.vault.layout();
+/// Returns what runs now in a folder: `run 7: weekly 2026-W14`; `None` if nothing runs.
+pub(super) fn running_in(layout: &Layout) -> CommandResult<Option<String>> {
     if !RunLock::is_held(&layout.run_lock())? {
         return Ok(None);
     }
@@ -56,20 +53,27 @@ pub(super) fn stream(server: &Arc<PageServer>, folder: FolderChoice) -> Response
     let Ok(permit) = Arc::clone(&server.streams).try_acquire_owned() else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
-    let state = (Arc::clone(server), folder, permit, None::<String>, true);
-    let events = stream::unfold(state, async |(server, folder, permit, last, is_first)| {
-        let mut is_first = is_first;
+    let state = (Arc::clone(server), folder, permit, None::<Layout>, None::<String>);
+    let events = stream::unfold(state, async |(server, folder, permit, mut layout, last)| {
+        let mut is_first = last.is_none();
         loop {
             if !is_first {
                 tokio::time::sleep(INTERVAL).await;
             }
-            let (asked, of) = (Arc::clone(&server), folder.clone());
-            let found = tokio::task::spawn_blocking(move || running(&asked.global, &of)).await;
+            let (asked, of, known) = (Arc::clone(&server), folder.clone(), layout.take());
+            let look = move || {
+                // The settings are read once, not every second.
+                let found = known.or_else(|| layout_of(&asked.global, &of).ok().flatten());
+                let running = found.as_ref().and_then(|it| running_in(it).ok().flatten());
+                (found, running)
+            };
+            let (found, running) = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+            layout = found;
             // A folder that cannot be read now shows nothing; its pages say why.
-            let now = found.ok().and_then(Result::ok).flatten().unwrap_or_else(|| IDLE.to_owned());
-            if is_first || last.as_ref() != Some(&now) {
+            let now = running.unwrap_or_else(|| IDLE.to_owned());
+            if last.as_ref() != Some(&now) {
                 let event = Ok::<_, Infallible>(Event::default().event("run").data(&now));
-                return Some((event, (server, folder, permit, Some(now), false)));
+                return Some((event, (server, folder, permit, layout, Some(now))));
             }
             is_first = false;
         }

@@ -2,8 +2,12 @@
 
 use std::path::Path;
 
-use super::{StatusReport, jobs::StuckJob, root_status};
-use crate::commands::{error::CommandResult, ui::counted, workspace::Invocation};
+use super::{StatusReport, engine, jobs::StuckJob, root_status};
+use crate::commands::{
+    error::CommandResult,
+    ui::counted,
+    workspace::{Invocation, MemoryRoot},
+};
 
 /// What is due, stuck, or wrong in a folder, from the same report as `memoird status`.
 #[derive(Clone, Debug)]
@@ -24,10 +28,34 @@ pub(crate) struct FolderHealth {
     pub(crate) daemon: &'static str,
     /// What becomes due next, and when.
     pub(crate) next_due: Option<String>,
+}
+
+/// The engine of a folder, and what is left of its budgets.
+#[derive(Clone, Debug)]
+pub(crate) struct EngineHealth {
     /// The engine, and whether it is ready.
     pub(crate) engine: String,
     /// The use of each budget: its name, and `0.12 of 1.00 USD, 14 of 200 calls`.
     pub(crate) budgets: Vec<(&'static str, String)>,
+}
+
+impl EngineHealth {
+    /// Reads settings and ledger, as `memoird status` does.
+    pub(crate) fn read(call: &Invocation, root: &MemoryRoot) -> CommandResult<Self> {
+        let (model, budget) = engine::engine_status(call, root)?;
+        let name = model.model.as_deref().unwrap_or(model.engine);
+        let budgets = [("today", &budget.day), ("this month", &budget.month)];
+        Ok(Self {
+            engine: match &model.state {
+                Some(state) => format!("{name}: {state}"),
+                None => name.to_owned(),
+            },
+            budgets: budgets
+                .into_iter()
+                .filter_map(|(name, it)| Some((name, it.as_ref()?.describe())))
+                .collect(),
+        })
+    }
 }
 
 /// A job of one period, and why it is in its state.
@@ -59,10 +87,6 @@ impl FolderHealth {
                 reason: it.reason.clone(),
             })
         });
-        let model = &status.engine.model;
-        let name = model.model.as_deref().unwrap_or(model.engine);
-        let budget = &status.engine.budget;
-        let budgets = [("today", &budget.day), ("this month", &budget.month)];
         Self {
             due: due.collect(),
             stuck: status.blocked.parked.iter().map(job).collect(),
@@ -81,14 +105,6 @@ impl FolderHealth {
                 .next_due
                 .as_ref()
                 .map(|it| format!("{} {}, {}", it.tier, it.period, it.shown)),
-            engine: match &model.state {
-                Some(state) => format!("{name}: {state}"),
-                None => name.to_owned(),
-            },
-            budgets: budgets
-                .into_iter()
-                .filter_map(|(name, it)| Some((name, it.as_ref()?.describe())))
-                .collect(),
         }
     }
 

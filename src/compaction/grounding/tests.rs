@@ -209,6 +209,7 @@ fn other_words_for_the_same_pass_and_what_is_false_does_not() {
         "- Redis is not used by the gateway",
         "- The pier house is open from Monday to Friday",
         "- Moved `reload(path)` to the depth reader",
+        "- Deploys of the pier run since the problem of Monday",
     ];
     let log = DailyLog::parse("2026-04-02".parse().unwrap(), lines.join("\n").as_bytes()).unwrap();
     let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
@@ -238,10 +239,10 @@ fn other_words_for_the_same_pass_and_what_is_false_does_not() {
         ("The nightly job does not work", 11),
         ("Deploys do not run", 12),
         ("The parser does not detect links in the manual", 13),
-        ("Deploys of the harbour gateway do not run", 12),
         ("There is no Redis", 14),
         ("The pier house is open on Friday, not on Monday", 15),
         ("`load()` was moved", 16),
+        ("Deploys of the gateway do not run", 17),
     ] {
         assert!(check(text, line).is_err(), "{text}");
     }

@@ -7,7 +7,7 @@ use crate::{
     commands::{
         compact::model_preview::due_cost,
         error::CommandResult,
-        status::health::FolderHealth,
+        status::health::EngineHealth,
         usage::{UsageReport, usage_of},
     },
     store::db::ledger::UsageGroupBy,
@@ -18,7 +18,7 @@ use crate::{
 const ROWS_MAX: usize = 60;
 
 pub(super) fn render(context: &PageContext) -> PageContent {
-    let health = FolderHealth::read(&context.call, &context.root.settings.path);
+    let health = EngineHealth::read(&context.call, &context.root);
     let body = html! {
         (or_error(health.map(|it| budgets(&it))))
         (or_error(forecast(context)))
@@ -29,7 +29,7 @@ pub(super) fn render(context: &PageContext) -> PageContent {
     PageContent { title: "Cost".to_owned(), body }
 }
 
-fn budgets(health: &FolderHealth) -> Markup {
+fn budgets(health: &EngineHealth) -> Markup {
     html! {
         p { "Engine: " (health.engine) "." }
         @if !health.budgets.is_empty() {

@@ -13,7 +13,6 @@ use crate::{
         joined,
         typed::{MemoryType, TypedMemory},
     },
-    privacy::PrivacyRules,
     recall::{
         framing::sanitize_line,
         history::{FileHistory, FileVersion},
@@ -38,7 +37,7 @@ pub(super) fn render(context: &PageContext, path: &str) -> CommandResult<PageCon
         .and_then(|_| context.root.vault.read_text(path).ok().flatten())
         .and_then(|it| TypedMemory::parse(name.as_ref(), &it).ok());
     let body = html! {
-        @if let Some(memory) = &memory { (facts(context, memory, &context.root.rules)) }
+        @if let Some(memory) = &memory { (facts(context, memory)) }
         (markdown::memory_file(context, path, &file.text, &file.external_lines))
         p { (context.link(&PageAddress::Versions(path.to_owned()), "Versions")) }
     };
@@ -46,7 +45,8 @@ pub(super) fn render(context: &PageContext, path: &str) -> CommandResult<PageCon
     Ok(PageContent { title: title.unwrap_or_else(|| path.to_owned()), body })
 }
 
-fn facts(context: &PageContext, memory: &TypedMemory, rules: &PrivacyRules) -> Markup {
+fn facts(context: &PageContext, memory: &TypedMemory) -> Markup {
+    let rules = &context.root.rules;
     html! {
         p dir="auto" lang="" { (sanitize_line(&memory.description, rules)) }
         p .meta {

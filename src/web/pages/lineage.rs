@@ -1,7 +1,7 @@
 //! Lineage: from an item to its log lines and to what else comes from them; from a log line to all that came of it,
 //! or why nothing did.
 
-use std::{collections::BTreeSet, rc::Rc};
+use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
@@ -19,7 +19,7 @@ use crate::{
         period::{Grain, Period},
     },
     privacy::quarantine::PLACEHOLDER,
-    recall::trace::{DerivedItem, SourceRange, Trace, TraceSources as _, TraceUp, TracedItem},
+    recall::trace::{DerivedItem, SourceRange, Trace, TraceUp, TracedItem},
     web::{
         address::PageAddress,
         context::{PageContext, shown_text},
@@ -220,10 +220,7 @@ fn hold_place(context: &PageContext, place: &mut TracedItem) {
 /// Returns the lines of a file from `first` on, with the placeholder for each that is quarantined.
 fn held(context: &PageContext, path: &str, first: u32, text: &str) -> String {
     let Some(stem) = context.root.vault.layout().stem_at(path) else { return text.to_owned() };
-    // What a person wrote into a summary is a source, too.
-    let log =
-        if stem.is_summary() { context.root.log(&stem).map(Rc::new) } else { context.log(&stem) };
-    let Some(log) = log else { return text.to_owned() };
+    let Some(log) = context.sanitized(&stem) else { return text.to_owned() };
     let shown = |(number, text)| match log.line(number) {
         Some(line) if line.is_quarantined() => PLACEHOLDER,
         _ => text,

@@ -9,7 +9,7 @@ pub(super) mod review;
 pub(super) mod runs;
 mod search;
 mod sessions;
-mod timeline;
+pub(super) mod timeline;
 mod today;
 mod topics;
 

@@ -25,7 +25,7 @@ const LINES_MAX: usize = 240;
 pub(super) type LeftOut = HashMap<(String, u32), String>;
 
 pub(super) fn render(context: &PageContext, period: Period) -> CommandResult<PageContent> {
-    let timeline = FolderTimeline::read(context)?;
+    let timeline = FolderTimeline::of(context)?;
     let state = timeline.state_of(period);
     if state.logs == 0 && state.summary_chars.is_none() {
         return Err(context.root.no_summary(&context.call, period)?);

@@ -6,7 +6,7 @@ use super::{or_error, page_of_file};
 use crate::{
     commands::{
         error::{CommandError, CommandResult},
-        history::{HistoryReader, RunSummary, recorded_runs},
+        history::{HistoryReader, RunSummary, recorded_run, recorded_runs},
         status::health::{FolderHealth, JobState},
         undo,
     },
@@ -35,7 +35,7 @@ pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<Pa
     let health = FolderHealth::read(&context.call, &context.root.settings.path);
     let past = HistoryReader::open(&context.call, &context.root)?;
     let (runs, older) = recorded_runs(&past, RUNS_MAX)?;
-    let running = progress::running_in(&context.root)?;
+    let running = progress::running_in(context.root.vault.layout())?;
     let body = html! {
         @if let Some(run) = fields.get("undone").and_then(|it| it.parse::<i64>().ok()) {
             p .done role="status" { "Undone by " (context.link(&PageAddress::Run(run), format!("run {run}"))) "." }
@@ -114,9 +114,7 @@ fn row(context: &PageContext, run: &RunSummary) -> Markup {
 /// One run: its jobs with their receipts, its files, and the way to undo it.
 pub(super) fn one(context: &PageContext, number: i64) -> CommandResult<PageContent> {
     let past = HistoryReader::open(&context.call, &context.root)?;
-    let (runs, _) = recorded_runs(&past, usize::MAX)?;
-    let run = runs.into_iter().find(|it| it.run == number);
-    let run = run.ok_or_else(|| {
+    let run = recorded_run(&past, number)?.ok_or_else(|| {
         CommandError::usage(format!("there is no run {number}")).hint("memoird history")
     })?;
     let jobs = past.lineage().map(|it| it.jobs_of_run(RunId(number))).transpose()?;

@@ -1,6 +1,9 @@
 //! Timeline: years, months, weeks, and days as bars, with what became of each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use chrono::{Datelike as _, NaiveDate, TimeDelta};
 use maud::{Markup, html};
@@ -31,7 +34,7 @@ use crate::{
 };
 
 /// The files of a folder and what became of each period.
-pub(super) struct FolderTimeline {
+pub(in crate::web) struct FolderTimeline {
     pub(super) inventory: Inventory,
     plan: CompactionPlan,
     /// What the last job of each tier and period read and wrote.
@@ -57,7 +60,16 @@ pub(super) struct PeriodState {
 }
 
 impl FolderTimeline {
-    pub(super) fn read(context: &PageContext) -> CommandResult<Self> {
+    /// Returns the timeline of a folder, which is read once for all pages of a context.
+    pub(super) fn of(context: &PageContext) -> CommandResult<Rc<Self>> {
+        if let Some(known) = context.timeline.get() {
+            return Ok(Rc::clone(known));
+        }
+        let timeline = Rc::new(Self::read(context)?);
+        Ok(Rc::clone(context.timeline.get_or_init(|| timeline)))
+    }
+
+    fn read(context: &PageContext) -> CommandResult<Self> {
         let root = &context.root;
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
         let (view, receipts) =
@@ -145,7 +157,7 @@ impl FolderTimeline {
             title: format!("{period}: {words}"),
             href: if has_page { context.href(&PageAddress::Period(period)) } else { None },
             volume: state.volume,
-            covered: state.covered(),
+            covered: state.share,
             mark,
         }
     }
@@ -176,11 +188,6 @@ impl PeriodState {
         let state = self.state.as_ref().map(|it| format!(", {}", it.1)).unwrap_or_default();
         format!("{logs}{summary}{left_out}{state}")
     }
-
-    /// Returns the share of the bar that is drawn as kept.
-    fn covered(&self) -> Option<f64> {
-        self.share
-    }
 }
 
 /// Returns the explanation of the colors.
@@ -197,7 +204,7 @@ fn legend() -> Markup {
 }
 
 pub(super) fn years(context: &PageContext) -> CommandResult<PageContent> {
-    let timeline = FolderTimeline::read(context)?;
+    let timeline = FolderTimeline::of(context)?;
     let body = html! {
         @match (timeline.first_day, timeline.last_day) {
             (Some(first), Some(last)) => {
@@ -232,7 +239,7 @@ fn months(context: &PageContext, timeline: &FolderTimeline, year: i32) -> Markup
 }
 
 pub(super) fn year(context: &PageContext, year: i32) -> CommandResult<PageContent> {
-    let timeline = FolderTimeline::read(context)?;
+    let timeline = FolderTimeline::of(context)?;
     let years = timeline.years();
     if !years.contains(&year) {
         return Err(

@@ -9,7 +9,7 @@ mod tools;
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
-    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    process::{Child, ChildStdin, ExitStatus, Stdio},
     sync::mpsc::{Receiver, channel},
     thread,
     time::Duration,
@@ -17,7 +17,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{NOW, Root};
+use crate::support::Root;
 
 /// The longest wait for an answer, also on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -56,19 +56,8 @@ impl Client {
 
     /// Starts a server and sends nothing.
     pub(super) fn without_handshake(root: &Root, args: &[&str]) -> Self {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
-        command
-            .arg("mcp")
-            .args(args)
-            .env_clear()
-            .env("PATH", "/nonexistent")
-            .env("HOME", root.home(""))
-            .env("TZ", "Europe/Berlin")
-            .env("MEMOIRD_NOW", NOW)
-            .current_dir(root.path(""))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
+        let mut command = root.process(&[&["mcp"], args].concat());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (send, lines) = channel();

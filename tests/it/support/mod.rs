@@ -163,9 +163,9 @@ impl Root {
         fs::metadata(self.path(relative)).unwrap().permissions().mode() & 0o777
     }
 
-    /// Returns the program, ready to run in the folder.
-    pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
+    /// Returns the program as a process of the folder, with all settings as they are by default.
+    pub(crate) fn process(&self, args: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
         command
             .args(args)
             .env_clear()
@@ -174,9 +174,15 @@ impl Root {
             .env("HOME", self.home(""))
             .env("TZ", "Europe/Berlin")
             .env("MEMOIRD_NOW", &self.now)
-            // `digest.rs` is about the bullets of `WISDOM.md`; elsewhere they would hide what is tested.
-            .env("MEMOIRD_WISDOM_DIGEST", "false")
             .current_dir(&self.path);
+        command
+    }
+
+    /// Returns the program, ready to run in the folder.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::from_std(self.process(args));
+        // `digest.rs` is about the bullets of `WISDOM.md`; elsewhere they would hide what is tested.
+        command.env("MEMOIRD_WISDOM_DIGEST", "false");
         command
     }
 

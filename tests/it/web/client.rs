@@ -3,11 +3,11 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     time::Duration,
 };
 
-use crate::support::{NOW, Root};
+use crate::support::Root;
 
 /// A running server, which ends with the value.
 #[derive(Debug)]
@@ -40,18 +40,8 @@ impl Answer {
 impl PageServer {
     /// Starts `memoird serve` on a folder.
     pub(super) fn start(root: &Root, args: &[&str]) -> Self {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("memoird"));
-        command
-            .arg("serve")
-            .args(args)
-            .env_clear()
-            .env("PATH", "/nonexistent")
-            .env("HOME", root.home(""))
-            .env("TZ", "Europe/Berlin")
-            .env("MEMOIRD_NOW", NOW)
-            .current_dir(root.path(""))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
+        let mut command = root.process(&[&["serve"], args].concat());
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
