@@ -41,6 +41,16 @@ pub enum StatementKind {
     Retired,
 }
 
+impl StatementKind {
+    /// Returns whether statements of this kind hold until something replaces them, however old they are.
+    pub fn is_lasting(self) -> bool {
+        matches!(
+            self,
+            Self::Rule | Self::Lesson | Self::Profile | Self::Preference | Self::Decision
+        )
+    }
+}
+
 /// A statement in a typed memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryStatement {

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use memoird::internals::{
     compaction::grounding,
     config::schedule::Schedule,
@@ -129,6 +129,7 @@ pub fn draft(bytes: &[u8]) {
     let room = 2_000;
     let input = DigestInput {
         logs: &logs,
+        states_from: NaiveDate::MIN,
         held: &[],
         shown: &str::to_owned,
         entries: &[],

@@ -50,6 +50,38 @@ fn the_file_is_there_after_one_day_and_says_what_it_says() {
 }
 
 #[test]
+fn what_lasts_stays_however_old_it_is() {
+    let mut root = Root::empty("lasting");
+    root.write("memoird.yaml", "zone: Europe/Berlin\nagent_name: Ada\n");
+    root.write("memory/2025-04-10.md", DAY);
+    root.write(
+        "memory/2026-04-09.md",
+        "- The tide table of Brest is printed by the harbour office\n",
+    );
+    let check = |root: &Root| {
+        root.run_with_digest(&["compact"]).ok();
+        let wisdom = root.read("WISDOM.md");
+        for text in ["Never push to the mirror", "Ottilie prefers short reports", "The tide table"]
+        {
+            assert!(wisdom.contains(text), "{text}: {wisdom}");
+        }
+        // A task and an address of a year ago may be over.
+        for text in ["Renew the licence", "The harbour dashboard"] {
+            assert!(!wisdom.contains(text), "{text}: {wisdom}");
+        }
+        let before = root.files();
+        root.run_with_digest(&["compact"]).ok();
+        assert_eq!(root.files(), before);
+    };
+    check(&root);
+    let rule = root.read("memory/feedback_mirror.md");
+    root.write("memory/2026-04-11.md", "- The pier lamp of Brest is red since the storm\n");
+    root.set_now("2026-04-12T09:00:00+02:00");
+    check(&root);
+    assert_eq!(root.read("memory/feedback_mirror.md"), rule);
+}
+
+#[test]
 fn newer_logs_change_only_what_they_are_about() {
     let mut root = one_day("newer");
     let before = root.read("WISDOM.md");

@@ -17,11 +17,12 @@ use crate::compaction::{
         commit::{FileWrite, RecordedChanges},
         records,
     },
+    plan::states_from,
 };
 use crate::{
     engine::extractive::{FiledTopics, SeenStatements, StatementPlace, TopicMemory},
     memory::{
-        address::{Address, Citation},
+        address::{Address, Citation, Stem},
         correction::shorten,
         decision::Decisions,
         frontmatter::OtherKeys,
@@ -282,20 +283,25 @@ impl TopicWriter<'_> {
             || self.vault.try_exists(&self.vault.layout().typed_memory(name)).unwrap_or(true)
     }
 
+    /// Returns whether a statement is not made again: its lines are older than the logs that are read for its kind.
+    fn is_older(&self, kind: StatementKind, citation: &Citation) -> bool {
+        // Of older logs what lasts is read, if they are read at all.
+        let is_read = |stem: &Stem| self.logs.binary_search_by(|it| it.stem().cmp(stem)).is_ok();
+        let newest = citation.files().map(|it| it.0).max();
+        citation.newest_date() < states_from(self.logs.last().map(|it| it.stem().date()))
+            && !(kind.is_lasting() && newest.is_some_and(is_read))
+    }
+
     /// Returns our statements of a memory whose lines are all older than the logs that are read, and are still there.
     fn older_statements(
         &self,
         memory: &TypedMemory,
     ) -> Result<Vec<(StatementKind, Item)>, VaultError> {
-        let Some(first) = self.logs.first().map(|it| it.stem().date()) else {
-            return Ok(Vec::new());
-        };
         let (ours, _) = memory.statements_by_owner();
         let mut logs = BTreeMap::new();
         let mut found = Vec::new();
         for MemoryStatement { kind, item, .. } in ours {
-            let Some(citation) = item.citation.as_ref().filter(|it| it.newest_date() < first)
-            else {
+            let Some(citation) = item.citation.as_ref().filter(|it| self.is_older(kind, it)) else {
                 continue;
             };
             let mut is_there = true;
@@ -317,12 +323,11 @@ impl TopicWriter<'_> {
 
     /// Returns the statements of a memory that a model wrote about the logs that are read, if their lines are unchanged.
     fn recent_of_model(&self, memory: &TypedMemory) -> Vec<(StatementKind, Item)> {
-        let first = self.logs.first().map(|it| it.stem().date());
-        let is_recent = |it: &Citation| Some(it.newest_date()) >= first;
-        current_of_model(memory, self.logs)
-            .filter(|it| first.is_some() && it.item.citation.as_ref().is_some_and(is_recent))
-            .map(|it| (it.kind, it.item))
-            .collect()
+        let is_recent = |it: &MemoryStatement| {
+            !self.logs.is_empty()
+                && it.item.citation.as_ref().is_some_and(|at| !self.is_older(it.kind, at))
+        };
+        current_of_model(memory, self.logs).filter(is_recent).map(|it| (it.kind, it.item)).collect()
     }
 
     /// Adds the file of a memory with these statements, or its removal if nothing is left of it.

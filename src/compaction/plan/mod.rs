@@ -194,6 +194,16 @@ pub struct CompactionPlan {
 /// The logs from which the bullets of `WISDOM.md` are chosen: those of as many days up to the newest one.
 pub(crate) const DIGEST_DAYS: Duration = Duration::days(120);
 
+/// Of as many logs before these what lasts is read: rules, people, lessons, decisions. What older logs say stays in the
+/// typed memories, and is read where they cite it.
+pub(crate) const LASTING_LOGS_MAX: usize = 250;
+
+/// Returns the first day of the logs of which more than what lasts is read, given the newest one.
+pub(crate) fn states_from(newest: Option<NaiveDate>) -> NaiveDate {
+    let first = newest.and_then(|it| it.checked_sub_signed(DIGEST_DAYS)?.succ_opt());
+    first.unwrap_or(NaiveDate::MIN)
+}
+
 /// Plans what is due at `now`.
 pub(crate) fn plan(
     inventory: &Inventory,

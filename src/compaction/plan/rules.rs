@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Duration, NaiveDate, Utc};
 
 use super::{
-    CompactionJob, CompactionPlan, DIGEST_DAYS, DueReason, OPEN_WEEK_QUIET, PlanSettings,
-    RecordedState, RedoFrom, Selection, WaitCause, WaitingPeriod, fingerprint, start_of_day,
+    CompactionJob, CompactionPlan, DIGEST_DAYS, DueReason, LASTING_LOGS_MAX, OPEN_WEEK_QUIET,
+    PlanSettings, RecordedState, RedoFrom, Selection, WaitCause, WaitingPeriod, fingerprint,
+    start_of_day,
 };
 use crate::{
     memory::{
@@ -301,9 +302,11 @@ impl<'a> Planner<'a> {
             self.plan.waiting.push(WaitingPeriod { tier: Tier::Wisdom, period, cause });
         }
         let Some(newest) = logs.iter().map(|it| it.0.date()).max() else { return };
-        let mut inputs: BTreeMap<String, String> = logs
+        let (older, recent): (Vec<_>, Vec<_>) =
+            logs.into_iter().partition(|it| it.0.date() <= newest - DIGEST_DAYS);
+        let mut inputs: BTreeMap<String, String> = recent
             .into_iter()
-            .filter(|it| it.0.date() > newest - DIGEST_DAYS)
+            .chain(older.into_iter().rev().take(LASTING_LOGS_MAX))
             .map(|(stem, log)| (stem.to_string(), log.input_hash.hex16()))
             .collect();
         // Bullets are chosen beside the entries, so they are chosen again after a month.

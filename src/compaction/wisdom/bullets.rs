@@ -17,7 +17,7 @@ use crate::{
             day_reader::{is_deleted_in_type, line_texts},
             topics::{TopicExclusions, TopicWriter, describe},
         },
-        plan::CompactionJob,
+        plan::{CompactionJob, LASTING_LOGS_MAX, states_from},
         report::count_u32,
         snapshot::RootSnapshot,
     },
@@ -33,7 +33,7 @@ use crate::{
         typed::{MemoryType, TypedMemory},
         wisdom::{WisdomEntry, WisdomFile, WisdomSection},
     },
-    privacy::{self, PrivacyRules, SanitizedLog, quarantine::PLACEHOLDER},
+    privacy::{self, SanitizedLog, quarantine::PLACEHOLDER},
     store::{
         db::lineage::jobs::{JobId, JobOutcome, Receipt},
         fs::{
@@ -55,7 +55,7 @@ impl WisdomEditor<'_, '_> {
         let layout = self.context.vault.layout();
         let path = layout.wisdom();
         let Inventory { decisions, rules, .. } = &view.inventory;
-        let logs = logs_of_job(self.context.vault, job, rules)?;
+        let logs = logs_of_job(self.context.vault, job, &view.inventory)?;
         let (old, mut file) = self.context.read_wisdom(rules)?;
         let is_deleted = |it: &Citation| is_deleted(decisions, layout, it, &logs);
         let edit = WisdomEdit::new(&logs, rules, &is_deleted);
@@ -119,15 +119,25 @@ fn what_notes_say(inventory: &Inventory) -> SeenStatements {
     SeenStatements::of_notes(&notes.collect::<Vec<_>>())
 }
 
+/// Reads the logs of a job, and the older ones of which our memories say what lasts.
 fn logs_of_job(
     vault: &Vault,
     job: &CompactionJob,
-    rules: &PrivacyRules,
+    inventory: &Inventory,
 ) -> Result<Vec<SanitizedLog>, VaultError> {
     let stems = job.inputs.keys().filter_map(|it| it.parse().ok());
     // The months among the inputs are in the entries, the notes in the inventory.
-    let stems: Vec<Stem> = stems.filter(|it: &Stem| !it.is_summary()).collect();
-    read_logs(vault, &stems, rules)
+    let mut stems: BTreeSet<Stem> = stems.filter(|it: &Stem| !it.is_summary()).collect();
+    let Some(first) = stems.first().cloned() else { return Ok(Vec::new()) };
+    let ours = inventory.memories.iter().filter(|it| it.is_about_topic());
+    let lasting = ours.flat_map(|it| it.statements_by_owner().0).filter(|it| it.kind.is_lasting());
+    let cited: BTreeSet<Stem> = lasting
+        .filter_map(|it| it.item.citation)
+        .flat_map(|it| it.files().map(|it| it.0.clone()).collect::<Vec<_>>())
+        .filter(|it| !it.is_summary() && *it < first)
+        .collect();
+    stems.extend(cited.into_iter().rev().take(LASTING_LOGS_MAX));
+    read_logs(vault, &stems.into_iter().collect::<Vec<_>>(), &inventory.rules)
 }
 
 /// Explains how the bullets are chosen from the logs of a job; writes nothing.
@@ -138,7 +148,7 @@ pub(crate) fn explain_bullets(
     job: &CompactionJob,
 ) -> Result<DigestExplanation, VaultError> {
     let Inventory { decisions, rules, .. } = &view.inventory;
-    let logs = logs_of_job(vault, job, rules)?;
+    let logs = logs_of_job(vault, job, &view.inventory)?;
     let layout = vault.layout();
     let (_, file) = read_wisdom(vault, settings, rules)?;
     let is_deleted = |it: &Citation| is_deleted(decisions, layout, it, &logs);
@@ -212,7 +222,7 @@ pub(crate) fn join_memories(
 ) -> Result<JoinedMemories, JobFailure> {
     let Inventory { decisions, rules, .. } = &view.inventory;
     let layout = vault.layout();
-    let logs = logs_of_job(vault, job, rules)?;
+    let logs = logs_of_job(vault, job, &view.inventory)?;
     let (_, file) = read_wisdom(vault, settings, rules)?;
     let is_deleted = |it: &Citation| is_deleted(decisions, layout, it, &logs);
     let edit = WisdomEdit::new(&logs, rules, &is_deleted);
@@ -312,7 +322,7 @@ pub(crate) fn redraft(
     job: &CompactionJob,
 ) -> Result<RedraftedDigest, VaultError> {
     let Inventory { rules, .. } = &view.inventory;
-    let logs = logs_of_job(vault, job, rules)?;
+    let logs = logs_of_job(vault, job, &view.inventory)?;
     let text = vault.read_text(&vault.layout().wisdom())?.unwrap_or_default();
     let (bullets, kept): (Vec<&str>, Vec<&str>) =
         text.split_inclusive('\n').partition(|it| it.starts_with("- "));
@@ -386,6 +396,7 @@ impl WisdomEdit<'_> {
         };
         choose(&DigestInput {
             logs: self.logs,
+            states_from: states_from(self.logs.last().map(|it| it.stem().date())),
             held,
             shown: &|it| self.rules.sanitize_output(it),
             entries: &entries,

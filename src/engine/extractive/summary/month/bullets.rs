@@ -70,7 +70,8 @@ pub(super) struct MonthBullet {
 
 /// Reads what the bullets are about.
 pub(super) fn rate_bullets(pages: &[ParsedLog], bullets: &[WeekBullet<'_>]) -> Vec<MonthBullet> {
-    let LogStatements { statements, entities, newer } = collect_from_pages(pages, &|_, _, _| None);
+    let LogStatements { statements, entities, newer } =
+        collect_from_pages(pages, NaiveDate::MIN, &|_, _, _| None);
     let mut at_line: HashMap<(&Stem, u32), Vec<usize>> = HashMap::new();
     for (at, statement) in statements.iter().enumerate() {
         for (stem, lines) in statement.own_citation.files() {

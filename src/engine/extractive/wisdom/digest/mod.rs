@@ -24,6 +24,7 @@ pub(in crate::engine::extractive) mod newer;
 mod sections;
 mod siblings;
 pub(in crate::engine::extractive) mod statements;
+mod status;
 pub(in crate::engine::extractive) mod stopped;
 mod titles;
 mod topics;
@@ -42,6 +43,7 @@ use self::newer::NewerStatements;
 use self::sections::room_of;
 use self::statements::{DayCounts, DigestStatement, LogStatements, collect_statements};
 pub use self::topics::{FiledTopics, StatementPlace, TopicMemory};
+use self::worth::{OLD_STATE, StatementAge, statement_ages};
 use super::similarity::{SeenStatements, repeats_entry};
 use crate::{
     engine::extractive::{as_f64, statements::terms::StatementTerms},
@@ -118,6 +120,8 @@ pub type HeldBullet = (String, Option<Citation>);
 pub struct DigestInput<'a> {
     /// The newest logs, sorted by stem.
     pub logs: &'a [SanitizedLog],
+    /// Of logs before this day only what lasts is read.
+    pub states_from: NaiveDate,
     /// The bullets of the file as it is.
     pub held: &'a [HeldBullet],
     /// Returns a text as it is written to the file.
@@ -221,7 +225,7 @@ impl DigestOutcome {
 pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
     /// How many statements of each outcome are listed.
     const SHOWN_MAX: usize = 20;
-    let read = collect_statements(input.logs, input.kept_out);
+    let read = collect_statements(input);
     let statements = &read.statements;
     let choice = DigestChoice::settled(input, &read);
     let mut shown = BTreeMap::<DigestOutcome, usize>::new();
@@ -270,7 +274,7 @@ pub struct ReadStatements(LogStatements);
 
 /// Reads the statements of the logs; what must not be in a memory counts when they are filed.
 pub(crate) fn read_statements(input: &DigestInput<'_>) -> ReadStatements {
-    ReadStatements(collect_statements(input.logs, input.kept_out))
+    ReadStatements(collect_statements(input))
 }
 
 /// Files statements by topic.
@@ -280,7 +284,7 @@ pub(crate) fn file_statements(input: &DigestInput<'_>, read: &ReadStatements) ->
 
 /// Files the statements of the logs by topic, and chooses the bullets.
 pub(crate) fn digest(input: &DigestInput<'_>) -> Digest {
-    let read = collect_statements(input.logs, input.kept_out);
+    let read = collect_statements(input);
     let choice = DigestChoice::settled(input, &read);
     let filed = topics::file_by_topic(input, &read);
     Digest { bullets: choice.into_bullets(), filed }
@@ -292,8 +296,7 @@ struct DigestChoice<'a> {
     entities: &'a Entities,
     /// Whether each statement is in the file as it is.
     held: Vec<bool>,
-    /// Whether each statement is an open item from too long ago.
-    lapsed: Vec<bool>,
+    ages: Vec<StatementAge>,
     weights: HashedMap<f64>,
     newer: &'a NewerStatements,
     /// The least worth of a state, and the room for bullets in characters.
@@ -372,7 +375,7 @@ impl<'a> DigestChoice<'a> {
             statements,
             entities,
             held,
-            lapsed: worth::lapsed(statements),
+            ages: statement_ages(statements),
             weights,
             newer,
             limits: (STATE_WORTH_MIN, input.room),
@@ -438,8 +441,13 @@ impl<'a> DigestChoice<'a> {
     /// Returns whether a statement is of use at the start of a session.
     fn is_useful(&self, at: usize) -> bool {
         let it = &self.statements[at];
-        let least = if it.section().is_state() { self.limits.0 } else { GUIDANCE_WORTH_MIN };
-        !self.lapsed[at] && it.worth * self.held_factor(at) >= least
+        let least = match self.ages[at] {
+            StatementAge::LapsedOpen => return false,
+            StatementAge::OldState => return it.worth >= self.limits.0 + OLD_STATE,
+            StatementAge::Recent if it.section().is_state() => self.limits.0,
+            StatementAge::Recent => GUIDANCE_WORTH_MIN,
+        };
+        it.worth * self.held_factor(at) >= least
     }
 
     fn gain(&self, at: usize) -> f64 {

@@ -6,10 +6,11 @@ use chrono::{Days, NaiveDate};
 
 use super::sections::{decides_label, role_of, section_of, sets_boundary};
 use super::{
-    KeptOut,
+    DigestInput, KeptOut,
     entities::{Entities, Entity},
     newer::{self, NewerStatements},
     siblings::join_siblings,
+    status::StatusReport,
     stopped::ChangedThings,
     titles,
     worth::{news_worth, own_worth, rate},
@@ -35,7 +36,6 @@ use crate::{
         statement::StatementKind,
         wisdom::WisdomSection,
     },
-    privacy::SanitizedLog,
     text::{
         hash::{HashedMap, hash_bytes},
         lexicon::{CUES, WISDOM},
@@ -114,6 +114,8 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(super) changed: ChangedThings,
     /// What it says of plans and tasks.
     pub(super) plan: PlanChange,
+    /// What it reports on how something works.
+    pub(super) status: Option<StatusReport>,
     /// Whether a newer one says that what it plans was given up, exchanged, moved, or made.
     pub(super) is_ended: bool,
     /// How useful it is at the start of a session, from 0 to about 3.
@@ -143,6 +145,11 @@ impl DigestStatement {
     /// Returns whether its words are about days that are over on `day`.
     pub(super) fn is_over(&self, day: NaiveDate) -> bool {
         self.holds_until.is_some_and(|it| it < day)
+    }
+
+    /// Returns whether a person marked it as one to keep.
+    pub(super) fn is_pinned(&self) -> bool {
+        self.due == Some(NaiveDate::MAX)
     }
 
     /// Returns the section of `WISDOM.md` that it belongs to.
@@ -237,14 +244,15 @@ pub(in crate::engine::extractive) struct LogStatements {
 }
 
 /// Returns the statements of logs that are not external.
-pub(super) fn collect_statements(logs: &[SanitizedLog], kept_out: KeptOut<'_>) -> LogStatements {
-    let pages: Vec<ParsedLog> = logs.iter().map(parsed_log::parse).collect();
-    collect_from_pages(&pages, kept_out)
+pub(super) fn collect_statements(input: &DigestInput<'_>) -> LogStatements {
+    let pages: Vec<ParsedLog> = input.logs.iter().map(parsed_log::parse).collect();
+    collect_from_pages(&pages, input.states_from, input.kept_out)
 }
 
-/// Returns the statements of logs that are parsed already.
+/// Returns the statements of logs that are parsed already: of those before a day only what lasts.
 pub(in crate::engine::extractive) fn collect_from_pages(
     pages: &[ParsedLog],
+    states_from: NaiveDate,
     kept_out: KeptOut<'_>,
 ) -> LogStatements {
     let templates = template_heads(pages);
@@ -256,6 +264,7 @@ pub(in crate::engine::extractive) fn collect_from_pages(
         heads: Vec::new(),
         cured: BTreeSet::new(),
         collects_posts: false,
+        states_from,
         extractor: TermExtractor::default(),
         found: Vec::new(),
     };
@@ -302,6 +311,8 @@ struct StatementCollector {
     cured: BTreeSet<usize>,
     /// Whether the page collects what others posted.
     collects_posts: bool,
+    /// Of pages before this day only what lasts is read.
+    states_from: NaiveDate,
     extractor: TermExtractor,
     found: Vec<DigestStatement>,
 }
@@ -420,6 +431,10 @@ impl StatementCollector {
         if self.collects_posts && is_guidance(role.kind) {
             return;
         }
+        let day = page.stem.date();
+        if day < self.states_from && !role.kind.is_lasting() {
+            return;
+        }
         let section = section_of(role.kind);
         let (mut text, mut added_title) = (own.to_owned(), None);
         let (head, above) = self.heads_of(page, index);
@@ -443,7 +458,6 @@ impl StatementCollector {
         } else if refers_back(own) {
             return;
         }
-        let day = page.stem.date();
         let plan = PlanChange::read(role.kind, (own, &words), day, &mut self.extractor);
         // `Launch moved to 8 December` says enough.
         let values = if plan.replacement.is_some() { terms.values.len() } else { 0 };
@@ -493,6 +507,7 @@ impl StatementCollector {
             news_worth: news_worth(role.kind, &words),
             changed,
             plan,
+            status: StatusReport::of(statement, own, &words),
             is_ended: false,
             terms,
             own_terms,

@@ -67,9 +67,16 @@ const OLD_OPEN: f64 = -0.37;
 
 const OLD_OPEN_DAYS: usize = 2;
 
-/// With as many days of logs after it an open item is no bullet: by then nine in ten are done, or nobody means to do
-/// them.
-const LAPSED_OPEN_DAYS: usize = 6;
+/// With as many days of logs after it an open item is no bullet: of these readers wanted one in five, and half of them
+/// were done by then.
+const LAPSED_OPEN_DAYS: usize = 3;
+
+/// With as many days of logs after it half of what was so is no longer, unless it is worth [`OLD_STATE`] more than
+/// others.
+const OLD_STATE_DAYS: usize = 10;
+
+/// How much more an old state must be worth to be a bullet.
+pub(super) const OLD_STATE: f64 = 0.4;
 
 /// An open item whose day is over. Too rare to be fitted, as are those of the marks that a person sets.
 const PAST_DUE: f64 = -0.8;
@@ -210,12 +217,28 @@ pub(super) fn rate(statements: &mut [DigestStatement], newer: &NewerStatements) 
     }
 }
 
-/// Returns for each statement, oldest first, whether it is an open item from too long ago.
-pub(super) fn lapsed(statements: &[DigestStatement]) -> Vec<bool> {
+/// Whether a statement may have been overtaken since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StatementAge {
+    Recent,
+    /// How something was long ago.
+    OldState,
+    /// An open item from too long ago.
+    LapsedOpen,
+}
+
+/// Returns the age of each statement, oldest first.
+pub(super) fn statement_ages(statements: &[DigestStatement]) -> Vec<StatementAge> {
     let days = log_days(statements);
-    let from = nth_newest(&days, LAPSED_OPEN_DAYS);
+    let open_from = nth_newest(&days, LAPSED_OPEN_DAYS);
+    let state_from = nth_newest(&days, OLD_STATE_DAYS);
     let newest = days.last().copied().unwrap_or(NaiveDate::MIN);
-    statements.iter().map(|it| is_open_before(it, from, newest)).collect()
+    let age_of = |it: &DigestStatement| match it.kind {
+        _ if is_open_before(it, open_from, newest) => StatementAge::LapsedOpen,
+        StatementKind::State if it.day < state_from => StatementAge::OldState,
+        _ => StatementAge::Recent,
+    };
+    statements.iter().map(age_of).collect()
 }
 
 fn log_days(statements: &[DigestStatement]) -> Vec<NaiveDate> {
