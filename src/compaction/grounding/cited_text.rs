@@ -267,8 +267,12 @@ impl<'s> CitedText<'s> {
         {
             return true;
         }
-        atom.kind == AtomKind::Name
-            && (self.is_joined_name(atom, text) || self.is_misspelled(raw, known))
+        let is_other_spelling = self.is_joined_name(atom, text) || self.is_misspelled(raw, known);
+        match atom.kind {
+            AtomKind::Name => is_other_spelling || self.is_split_name(raw),
+            AtomKind::Identifier => self.is_split_name(raw),
+            _ => false,
+        }
     }
 
     /// Returns whether the lines name somebody or something that the item lacks, so that another name may be
@@ -364,6 +368,20 @@ impl<'s> CitedText<'s> {
         all.len() > 1
             && name.chars().count() >= CHARS_MIN
             && (has_name(self) || self.context.as_deref().is_some_and(has_name))
+    }
+
+    /// Returns whether a name of one word, written with inner capitals, is two words in the lines: `TideBoard` of
+    /// `Tide Board`.
+    fn is_split_name(&self, name: &str) -> bool {
+        let parts = name.chars().skip(1).filter(|it| it.is_uppercase()).count();
+        if parts != 1 || !name.chars().all(char::is_alphabetic) {
+            return false;
+        }
+        let all = [Some(self), self.context.as_deref()];
+        all.into_iter().flatten().flat_map(CitedText::lines).any(|line| {
+            let words: Vec<&str> = line.split(|c: char| !c.is_alphabetic()).collect();
+            words.windows(2).any(|two| two.concat() == name)
+        })
     }
 
     /// Returns whether a word differs by one edit from a name of the lines, and is no other name.

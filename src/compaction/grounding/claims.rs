@@ -335,9 +335,11 @@ fn is_person(text: &str, words: &[ParsedWord], at: usize, names: NameReader<'_>)
     if names.is_german {
         return ["herr", "herrn", "frau", "firma"].contains(&before);
     }
-    let is_all_caps = raw.chars().filter(|it| it.is_alphabetic()).all(char::is_uppercase);
+    // Neither `USB` nor `TideBoard` is a person.
+    let has_inner_capital =
+        raw.chars().skip(1).filter(|it| it.is_alphabetic()).any(char::is_uppercase);
     at > 0
-        && !is_all_caps
+        && !has_inner_capital
         && !HEDGING.stop_words.contains(&name)
         && !CLAIMS.unnamed_subjects.contains(&name)
         && is_no_date_word(name)
@@ -439,6 +441,7 @@ fn actions(
         }
         let joins = at.checked_sub(1).is_some_and(|it| {
             words[at].separator == Separator::Comma
+                || text[..words[at].start].ends_with('/')
                 || ["and", "und", "or", "oder", "frau", "herr", "herrn"]
                     .contains(&&words[it].text[..])
         });

@@ -95,6 +95,12 @@ fn required_atoms(text: &str) -> impl Iterator<Item = Atom> {
 }
 
 fn is_name(text: &str, number: &Atom) -> bool {
+    // `13. The compass`
+    let is_ordinal = text[..number.start].trim().is_empty()
+        && [". ", ") "].iter().any(|it| text[number.end..].starts_with(it));
+    if is_ordinal {
+        return true;
+    }
     // `lines 148-150`
     let is_range = |it: &&str| it.ends_with(|c: char| c.is_ascii_digit());
     let range = text[..number.start].strip_suffix(['-', '–']).filter(is_range);
@@ -129,7 +135,7 @@ mod tests {
 
     #[track_caller]
     fn check(bullet: &str, kept_count: usize, dropped: &[&str]) {
-        let text = "The importer moved to SQLite for $1,200 and runs 14% faster since 3 May\nLunch with 12 people\nRestarted the relay with PID 48213 on port 18789 for ticket #412 in 12 seconds\nPrices: berth 40 EUR, crane 120 EUR, water 4 EUR, power 9 EUR";
+        let text = "The importer moved to SQLite for $1,200 and runs 14% faster since 3 May\nLunch with 12 people\nRestarted the relay with PID 48213 on port 18789 for ticket #412 in 12 seconds\nPrices: berth 40 EUR, crane 120 EUR, water 4 EUR, power 9 EUR\n13. The compass needs another turn of the mage";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
         let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
         let seen = of_item(&Item::parse(bullet), &logs);
@@ -166,5 +172,7 @@ mod tests {
         // Of a line full of figures, and of one that says much else, an item takes what it needs.
         check("Prices of berth and crane [2026-04-02:4]", 0, &[]);
         check("Importer moved [2026-04-02:1]", 0, &[]);
+        // The number of an item in a list counts nothing.
+        check("The compass needs another turn [2026-04-02:5]", 0, &[]);
     }
 }

@@ -28,6 +28,8 @@ struct Clause {
     negations: usize,
     /// How many words negate.
     negation_words: usize,
+    /// Whether it forbids something: `do not expose the port`.
+    is_ban: bool,
     /// Whether the last word negates.
     ends_negated: bool,
     /// The words that report a failure of what the clause is about, and not of a thing named by it: `fails to load`,
@@ -71,7 +73,9 @@ impl CitedNegations {
             let implicit = implicit_negations(&sentence.words);
             let is_negated = count_negations(&sentence.words) > 0;
             let theirs = if is_negated { &self.contrasted } else { &self.clauses };
-            for words in sentence.contrasted_clauses() {
+            for words in
+                sentence.contrasted_clauses().into_iter().flat_map(|it| reason_apart(item, it))
+            {
                 let clause = Clause::of(words);
                 let may_negate = negations <= self.negations;
                 if drops_negation(theirs, &clause, &implicit) {
@@ -102,7 +106,9 @@ impl CitedNegations {
                 clause.negated.is_subset(old)
                     && new.iter().any(|it| sentence_words.contains(&&it[..]))
             });
-        if negates_replaced || (may_negate && self.answers_no()) {
+        let bans_what_ended =
+            clause.is_ban && self.contrasted.iter().any(|it| it.ended_what(clause));
+        if negates_replaced || bans_what_ended || (may_negate && self.answers_no()) {
             return true;
         }
         !self.states_all_of(clause, sentence_words)
@@ -259,16 +265,15 @@ pub(super) fn is_advice(title: &str, text: &str) -> bool {
     let title = parse_sentences(title);
     let Some(words) = title.first().map(|it| &it.words) else { return false };
     let word = |at: usize| words.get(at).map_or("", |it| &it.text[..]);
-    let opens = |all: &[&'static str]| {
-        all.contains(&word(0)) || all.contains(&&format!("{} {}", word(0), word(1))[..])
-    };
+    let advises = CLAIMS.advice_openers.contains(&&format!("{} {}", word(0), word(1))[..])
+        || CLAIMS.advice_openers.contains(&word(0));
     let about = content_stems(words);
     let has_cause = |clause: &[ParsedWord]| {
         (count_negations(clause) > 0 || clause.iter().any(|it| is_failure(&it.text)))
             && content_stems(clause).intersection(&about).nth(1).is_some()
     };
-    opens(&CLAIMS.advice_openers)
-        || opens(&CLAIMS.ban_openers)
+    advises
+        || opens_ban(words)
             && parse_sentences(text)
                 .iter()
                 .any(|it| it.contrasted_clauses().into_iter().any(has_cause))
@@ -295,6 +300,7 @@ impl Clause {
             let mut after = near.filter(|it| is_content(it)).peekable();
             let before = words[..at].iter().rev().find(|it| is_content(it));
             heads.extend(after.peek().copied().or(before).map(|it| word_stem(&it.text)));
+            heads.extend(alternatives(&words[at + 1..]));
             // In some languages the negated word comes before the negation.
             if ["nicht", "pas", "niet"].contains(&&word.text[..]) {
                 heads.extend(before.map(|it| word_stem(&it.text)));
@@ -316,10 +322,18 @@ impl Clause {
             negated_heads: heads,
             negated,
             implicit_negations: implicit,
+            is_ban: opens_ban(words),
             ends_negated: words.len().checked_sub(1).is_some_and(|last| is_negation(words, last)),
             failures: failures(words),
             words: all,
         }
+    }
+
+    /// Returns whether this clause of the lines says that what another one is about is no more.
+    fn ended_what(&self, clause: &Self) -> bool {
+        self.negations == 0
+            && CLAIMS.terminations.iter().any(|it| self.words.contains(*it))
+            && self.stems.intersection(&clause.stems).nth(1).is_some()
     }
 
     /// Returns whether this clause of the lines reports, in words that a sentence of the item lacks, that what the clause
@@ -330,6 +344,42 @@ impl Clause {
             && self.failures.iter().any(is_dropped)
             && !self.stems.is_disjoint(&clause.stems)
     }
+}
+
+/// Returns what a negation denies besides the word after it: `no queue or extra tool`.
+fn alternatives(behind: &[ParsedWord]) -> impl Iterator<Item = String> {
+    let near = behind.iter().skip(1).take_while(|it| it.separator == Separator::Space);
+    let mut follows = false;
+    near.filter_map(move |word| {
+        if ["or", "nor", "oder", "noch", "ou", "ni"].contains(&&word.text[..]) {
+            follows = true;
+            return None;
+        }
+        (follows && is_content(word)).then(|| {
+            follows = false;
+            word_stem(&word.text)
+        })
+    })
+}
+
+/// Returns a clause in two where a colon separates what it denies from a reason: `do not open it: the port is public`.
+fn reason_apart<'w>(text: &str, words: &'w [ParsedWord]) -> Vec<&'w [ParsedWord]> {
+    let is_colon = |at: &usize| text[words[at - 1].end..words[*at].start].contains(": ");
+    let Some(at) = (1..words.len()).find(is_colon) else { return vec![words] };
+    let (denied, reason) = words.split_at(at);
+    let says_much = |it: &[ParsedWord]| content_stems(it).len() > 1;
+    if count_negations(denied) > 0 && says_much(denied) && says_much(reason) {
+        vec![denied, reason]
+    } else {
+        vec![words]
+    }
+}
+
+/// Returns whether words begin as an order not to do something.
+fn opens_ban(words: &[ParsedWord]) -> bool {
+    let word = |at: usize| words.get(at).map_or("", |it| &it.text[..]);
+    CLAIMS.ban_openers.contains(&word(0))
+        || CLAIMS.ban_openers.contains(&&format!("{} {}", word(0), word(1))[..])
 }
 
 /// Returns the words of a clause that report a failure; none if the clause says that it is over.

@@ -272,3 +272,59 @@ fn a_title_may_advise_what_its_lines_give_cause_for() {
     assert!(check("Never deploy on Fridays", text, 2).is_err());
     assert!(check("Verify 12 forks", text, 2).is_err());
 }
+
+#[test]
+fn an_order_not_to_do_something_may_have_its_reason_behind_a_colon() {
+    let removed = "The exposure of the tide port 11434 was removed on the advice of Ines";
+    passes(
+        removed,
+        &[
+            "Do not expose the tide port 11434",
+            "Do not expose the tide port 11434: it was removed on the advice of Ines",
+        ],
+    );
+    let secret = "Ottilie secretly steers the barge; the others think that the barge is steered by a program";
+    passes(
+        secret,
+        &["Do not reveal who steers it: the others think that the barge is steered by a program"],
+    );
+    // The ban is of something else, or nothing ended.
+    is_rejected(
+        "The tide port 11434 is exposed for the harbour office, the old lamp was removed",
+        &[("Do not expose the tide port 11434", "denies")],
+    );
+    is_rejected(
+        "The others know that the barge is steered by a program",
+        &[("The others do not know that the barge is steered by a program: Ottilie steers", "")],
+    );
+}
+
+#[test]
+fn other_forms_of_the_same_words_pass() {
+    passes(
+        "Team workflow: **no wiki / no extra tools** as default",
+        &["Team workflow: no wiki or extra tools by default"],
+    );
+    passes(
+        "Hotlinks are OK for the first version (unless Ines/Tobias decide otherwise)",
+        &["Hotlinks are OK for the first version, unless Ines or Tobias decide otherwise"],
+    );
+    passes(
+        "Altijd `git pull --rebase` voor het pushen (enige uitzondering: de haven)",
+        &["Always `git pull --rebase` voor het pushen"],
+    );
+    passes(
+        "Added a 30-minute sync job for the tide table",
+        &["Tide table sync job every 30 minutes"],
+    );
+    passes("The relay moved to Tide Board in Brest", &["The relay moved to TideBoard in Brest"]);
+    passes(
+        "Ines updated TideBoard to 2.9 after TideBoard 2.2 did not know the model",
+        &["TideBoard updated by Ines to 2.9, since TideBoard 2.2 did not know the model"],
+    );
+    is_rejected(
+        "The relay moved to Tide in Brest",
+        &[("The relay moved to TideBoard in Brest", "`TideBoard`")],
+    );
+    is_rejected("The sync job runs on Monday", &[("The sync job runs every Monday", "`every`")]);
+}

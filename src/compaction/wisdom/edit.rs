@@ -695,10 +695,26 @@ impl WisdomEdit<'_> {
             Item { text: grounding::entry_words(title, text), citation: Some(citation.clone()) };
         let checked = grounding::check_entry(title, text, citation, self.logs);
         if self.memories.iter().any(|it| is_supported_by_memory(it, &item)) {
-            Ok(())
-        } else {
-            checked
+            return Ok(());
         }
+        match checked {
+            // A statement is about the topic of its memory, though its lines may not name it.
+            Err(Violation::AtomNotInSources { atom }) if self.names_topic(&atom, citation) => {
+                let without = |text: &str| text.replace(&atom, "it");
+                grounding::check_entry(&without(title), &without(text), citation, self.logs)
+            }
+            checked => checked,
+        }
+    }
+
+    /// Returns whether a word is one of the name of a memory that has a statement of these lines.
+    fn names_topic(&self, word: &str, citation: &Citation) -> bool {
+        let is_named = |it: &TypedMemory| it.name.split_whitespace().any(|it| it == word);
+        let states = |it: &TypedMemory| {
+            let (ours, _) = it.statements_by_owner();
+            ours.iter().filter_map(|it| it.item.citation.as_ref()).any(|it| citation.covers(it))
+        };
+        self.memories.iter().any(|it| it.is_about_topic() && is_named(it) && states(it))
     }
 
     /// Returns whether the words are those of external text, and no memory that a person wrote has

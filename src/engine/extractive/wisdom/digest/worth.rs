@@ -71,12 +71,12 @@ const OLD_OPEN_DAYS: usize = 2;
 /// were done by then.
 const LAPSED_OPEN_DAYS: usize = 3;
 
-/// With as many days of logs after it half of what was so is no longer, unless it is worth [`OLD_STATE`] more than
-/// others.
-const OLD_STATE_DAYS: usize = 10;
+/// With as many days of logs after it two in five states no longer hold. A larger step leaves out too much of what
+/// agents keep in notes of their own.
+const OLD_STATE_DAYS: usize = 14;
 
 /// How much more an old state must be worth to be a bullet.
-pub(super) const OLD_STATE: f64 = 0.4;
+pub(super) const OLD_STATE: f64 = 0.25;
 
 /// An open item whose day is over. Too rare to be fitted, as are those of the marks that a person sets.
 const PAST_DUE: f64 = -0.8;
