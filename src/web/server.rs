@@ -16,9 +16,8 @@ use std::{
 };
 
 use axum::{
-    Router,
     body::{Body, Bytes},
-    extract::{Request, State},
+    extract::Request,
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
@@ -31,7 +30,7 @@ use tokio::{
 use super::{
     actions::{self, ActionResult},
     address::PageAddress,
-    assets,
+    assets, connections,
     context::{Fields, FolderChoice, LinkStyle, PageContext},
     guard::{self, GuardError, SessionGuard},
     layout, pages, progress,
@@ -105,14 +104,16 @@ pub(super) fn serve(request: &PageRequest, ready: WhenReady<'_>) -> CommandResul
             pages: Arc::new(Semaphore::new(PAGES_AT_ONCE_MAX)),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
         });
-        let router = Router::new().fallback(answer).with_state(Arc::clone(&server));
         let url = format!("http://127.0.0.1:{port}{}/?token={token}", server.guard.base());
         ready(&PageLink { url, port, read_only: request.read_only });
+        let answering = Arc::clone(&server);
+        let respond = move |request: Request| answer(Arc::clone(&answering), request);
         tokio::select! {
-            ended = async { axum::serve(listener, router).await } => ended,
-            () = server.activity.idle_for(IDLE_MAX) => Ok(()),
-            () = interrupted() => Ok(()),
+            never = connections::answer_all(listener, respond) => match never {},
+            () = server.activity.idle_for(IDLE_MAX) => {}
+            () = interrupted() => {}
         }
+        Ok::<_, std::io::Error>(())
     });
     // Pages that are being made are not waited for: nobody reads them.
     runtime.shutdown_background();
@@ -158,7 +159,7 @@ impl Activity {
     }
 }
 
-async fn answer(State(server): State<Arc<PageServer>>, request: Request) -> Response {
+async fn answer(server: Arc<PageServer>, request: Request) -> Response {
     let mut response = server.respond(request).await;
     guard::harden(response.headers_mut());
     response
