@@ -63,14 +63,28 @@ fn decide(context: &PageContext, action: &str, fields: &Fields) -> CommandResult
         return Err(CommandError::usage("no entry is selected").hint("go back and select some"));
     }
     let mut queue = review::load_queue(root, action == "reopen")?;
+    // What was decided in another tab meanwhile does not keep the others back.
+    let (ids, mut left): (Vec<String>, Vec<String>) = if action == "edit" || ids.len() == 1 {
+        (ids, Vec::new())
+    } else {
+        ids.into_iter().partition(|it| review::has_entry(&queue, it))
+    };
     review::retain_ids(&mut queue, &ids)?;
+    let mut done = ids.len();
     match action {
-        "accept" => review::accept(call, root, &queue)?,
+        "accept" => {
+            let batch = review::accept_possible(call, root, queue)?;
+            done = batch.accepted;
+            left.extend(batch.left);
+        }
         "refuse" => review::record_verdict(call, root, &queue, Some(Verdict::Refused))?,
         "reopen" => review::reopen(call, root, queue)?,
         _ => review::edit(call, root, &queue, fields.get("text").unwrap_or_default())?,
     }
-    Ok(ActionResult::GoTo(PageAddress::Review, format!("?done={action}")))
+    let mut query = form_urlencoded::Serializer::for_suffix("?".to_owned(), 1);
+    query.append_pair("done", action).append_pair("count", &done.to_string());
+    query.extend_pairs(left.iter().map(|it| ("left", it)));
+    Ok(ActionResult::GoTo(PageAddress::Review, query.finish()))
 }
 
 fn correct(

@@ -198,7 +198,8 @@ fn markup_in_any_field_is_text() {
     let mut pages = vec![
         format!("/r/0/search?q={query}&since={query}&tier={query}&person={query}"),
         "/r/0/search?q=importer".to_owned(),
-        format!("/r/0/review?done={query}"),
+        format!("/r/0/review?done={query}&count={query}"),
+        format!("/r/0/review?done=accept&left={query}"),
         "/r/0/review?decided=1".to_owned(),
         format!("/r/0/runs?undone={query}&compacted={query}"),
         format!("/r/0/versions/WISDOM.md?from={query}"),
