@@ -6,6 +6,7 @@ use super::{
     address::PageAddress,
     context::{Fields, PageContext},
     layout::PageContent,
+    page_compaction::RunningCompaction,
     pages, progress, word_diff,
 };
 use crate::{
@@ -26,6 +27,8 @@ pub(super) enum ActionResult {
     GoTo(PageAddress, String),
     /// A page in its place.
     Show(PageContent),
+    /// A compaction, whose progress the page of runs shows.
+    Compact(RunningCompaction),
 }
 
 /// Does what a form asks for.
@@ -44,13 +47,18 @@ pub(super) fn apply(
         }
         (PageAddress::Undo(_), "undo") => undo_runs(context, fields),
         (PageAddress::Runs, "compact") => {
-            if let Some(what) = progress::running_in(context.root.vault.layout())? {
-                let error = format!("another process compacts this folder now ({what})");
-                return Err(CommandError::new(CommandErrorKind::Busy, error));
+            // What keeps it from running at all is said at once.
+            compact::require_writer(&context.call, &context.root)?;
+            let ours = &context.shared.compaction;
+            let busy = |what: String| {
+                let error = format!("this folder is being compacted now ({what})");
+                CommandError::new(CommandErrorKind::Busy, error)
+            };
+            if let Some(what) = progress::running(context.root.vault.layout(), ours)? {
+                return Err(busy(what));
             }
-            let failed = compact::compact_silently(&context.call, &context.root)?;
-            let query = if failed == 0 { "?compacted=1" } else { "" };
-            Ok(ActionResult::GoTo(PageAddress::Runs, query.to_owned()))
+            let begun = ours.begin().ok_or_else(|| busy("started here".to_owned()))?;
+            Ok(ActionResult::Compact(begun))
         }
         _ => Err(CommandError::usage(format!("this page has no form `{action}`"))),
     }

@@ -3,8 +3,8 @@
 //! [`server`] listens on 127.0.0.1, [`connections`] bounds what others can hold of it, and [`guard`] decides who may
 //! ask: one browser, by a link that works once.
 //! [`address`] is the list of all pages and their URLs, and [`pages`] renders each from what the functions of the
-//! verbs return; [`actions`] are the forms, which call the same functions as the verbs. [`export`] writes the
-//! pages as files.
+//! verbs return, of which [`state_cache`] keeps what takes long until a file changes; [`actions`] are the forms, which
+//! call the same functions as the verbs, a compaction as [`page_compaction`]. [`export`] writes the pages as files.
 //!
 //! # Invariants
 //!
@@ -23,9 +23,11 @@ mod export;
 mod guard;
 mod layout;
 mod markdown;
+mod page_compaction;
 mod pages;
 mod progress;
 mod server;
+mod state_cache;
 mod svg;
 mod word_diff;
 

@@ -42,7 +42,7 @@ pub(super) fn render(context: &PageContext, path: &str) -> CommandResult<PageCon
         p { (context.link(&PageAddress::Versions(path.to_owned()), "Versions")) }
     };
     let title = memory.map(|it| sanitize_line(&it.name, &context.root.rules));
-    Ok(PageContent { title: title.unwrap_or_else(|| path.to_owned()), body })
+    Ok(PageContent::new(title.unwrap_or_else(|| path.to_owned()), body))
 }
 
 fn facts(context: &PageContext, memory: &TypedMemory) -> Markup {
@@ -99,7 +99,7 @@ pub(super) fn versions(
         h2 { "All versions" }
         (version_list(context, path, &past, &history))
     };
-    Ok(PageContent { title: format!("Versions of {path}"), body })
+    Ok(PageContent::new(format!("Versions of {path}"), body))
 }
 
 fn version_list(

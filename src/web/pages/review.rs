@@ -1,5 +1,7 @@
 //! Review: what waits for a decision, with its sources; and the form to correct an item.
 
+use std::sync::Arc;
+
 use maud::{Markup, html};
 
 use super::{
@@ -30,8 +32,11 @@ const TEXT_BYTES_MAX: usize = 2_000;
 
 pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<PageContent> {
     let decided = fields.get("decided").is_some();
-    let queue = review::load_queue(&context.root, decided)?;
-    let entries = review::entries(&queue);
+    let entries = if decided {
+        Arc::new(review::entries(&review::load_queue(&context.root, true)?))
+    } else {
+        context.review_entries()?
+    };
     let waiting = entries.iter().filter(|it| it.verdict.is_none()).count();
     let body = html! {
         (outcome(fields, &entries))
@@ -50,7 +55,7 @@ pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<Pa
             }
         }
     };
-    Ok(PageContent { title: "Review".to_owned(), body })
+    Ok(PageContent::new("Review", body))
 }
 
 /// Says what the last form did, and to which entries it did not: `done`, `count`, and `left` in the URL.
@@ -244,5 +249,5 @@ pub(in crate::web) fn correct_page(
         }
         p { (context.link(&PageAddress::Item(path.to_owned(), line), "Where it comes from")) }
     };
-    PageContent { title: "Correct".to_owned(), body }
+    PageContent::new("Correct", body)
 }

@@ -6,7 +6,10 @@ use maud::{Markup, html};
 use super::{age, cut, line_list, or_error};
 use crate::{
     commands::{
-        error::CommandResult, history::HistoryReader, review, status::health::FolderHealth,
+        error::CommandResult,
+        history::HistoryReader,
+        review::ReviewEntry,
+        status::health::{FolderHealth, daemon_state},
     },
     memory::{
         joined,
@@ -28,12 +31,12 @@ const REVIEW_MAX: usize = 3;
 const REVIEW_BYTES_MAX: usize = 160;
 
 pub(super) fn render(context: &PageContext) -> PageContent {
-    let health = FolderHealth::read(&context.call, &context.root.settings.path);
+    let health = context.health();
     // Without a database, the queue would be made from all logs; the review page does that.
     let has_curated = !context.root.vault.layout().curated().is_empty();
     let is_empty = health.as_ref().is_ok_and(|it| it.review == 0) && !has_curated;
     let body = html! {
-        (or_error(health.map(|it| health_line(context, &it))))
+        (or_error(health.and_then(|it| health_line(context, &it))))
         div .columns {
             section aria-labelledby="wisdom" {
                 h2 #wisdom { "What lasts" }
@@ -55,16 +58,17 @@ pub(super) fn render(context: &PageContext) -> PageContent {
             }
         }
     };
-    PageContent { title: "Today".to_owned(), body }
+    PageContent::new("Today", body)
 }
 
-fn health_line(context: &PageContext, health: &FolderHealth) -> Markup {
-    html! {
+fn health_line(context: &PageContext, health: &FolderHealth) -> CommandResult<Markup> {
+    let daemon = daemon_state(&context.root)?;
+    Ok(html! {
         p class=(if health.is_good() { "health good" } else { "health bad" }) {
-            (context.link(&PageAddress::Runs, health.line()))
+            (context.link(&PageAddress::Runs, health.line(daemon)))
             span .run-state data-run="" {}
         }
-    }
+    })
 }
 
 fn wisdom(context: &PageContext) -> Markup {
@@ -138,11 +142,10 @@ fn entry_item(context: &PageContext, path: &str, line: u32, entry: &WisdomEntry)
 }
 
 fn to_review(context: &PageContext) -> CommandResult<Markup> {
-    let queue = review::load_queue(&context.root, false)?;
-    let entries = review::entries(&queue);
+    let entries = context.review_entries()?;
     let rules = &context.root.rules;
     // What waits is shown on the review page alone, which an export does not have.
-    let shown = |entry: &review::ReviewEntry| match entry.what {
+    let shown = |entry: &ReviewEntry| match entry.what {
         "line" => quarantine::PLACEHOLDER.to_owned(),
         _ => cut(&sanitize_line(&entry.text, rules), REVIEW_BYTES_MAX),
     };

@@ -59,7 +59,7 @@ pub(super) fn render(context: &PageContext) -> CommandResult<PageContent> {
         (list(context, &topics, "open", "Open", |it| it.kind == StatementKind::Open))
         (list(context, &topics, "stopped", "Stopped", |it| it.kind == StatementKind::Retired))
     };
-    Ok(PageContent { title: "Topics".to_owned(), body })
+    Ok(PageContent::new("Topics", body))
 }
 
 fn read(context: &PageContext) -> CommandResult<Vec<Topic>> {

@@ -201,7 +201,7 @@ fn markup_in_any_field_is_text() {
         format!("/r/0/review?done={query}&count={query}"),
         format!("/r/0/review?done=accept&left={query}"),
         "/r/0/review?decided=1".to_owned(),
-        format!("/r/0/runs?undone={query}&compacted={query}"),
+        format!("/r/0/runs?undone={query}&started={query}"),
         format!("/r/0/versions/WISDOM.md?from={query}"),
         format!("/r/0/{query}"),
     ];
