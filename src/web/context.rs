@@ -189,6 +189,12 @@ impl PageContext {
         }
     }
 
+    /// Returns a link to the versions of a file; nothing in an export, which has only the newest ones.
+    pub(super) fn versions_link(&self, path: &str, text: &str) -> Markup {
+        let href = self.href(&PageAddress::Versions(path.to_owned()));
+        html! { @if let Some(href) = href { a href=(href) { (text) } } }
+    }
+
     /// Returns the URL of a file of the page itself.
     pub(super) fn asset(&self, name: &str) -> String {
         self.server_url(&format!("/assets/{name}")).unwrap_or_else(|| name.to_owned())

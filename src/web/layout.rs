@@ -40,6 +40,9 @@ const SECTIONS: [(&str, PageAddress, &str); 8] = [
     ("Sessions", PageAddress::Sessions, "s"),
 ];
 
+/// What a page of an export may load: the files beside it. In a page that is opened as a file, `'self'` is nothing.
+const EXPORT_POLICY: &str = "default-src 'none'; style-src 'self' file:; img-src 'self' file:; base-uri 'none'; form-action 'none'";
+
 /// Returns a whole page.
 pub(super) fn page(context: &PageContext, address: &PageAddress, shown: &PageContent) -> Markup {
     let current = section_of(address);
@@ -70,7 +73,10 @@ pub(super) fn page(context: &PageContext, address: &PageAddress, shown: &PageCon
                 }
                 footer {
                     @if context.is_export() {
-                        p { "Written by memoird " (env!("CARGO_PKG_VERSION")) " on " (context.today()) "." }
+                        p {
+                            "Written by memoird " (env!("CARGO_PKG_VERSION")) " on " (context.today()) ": logs, sessions, and what was derived from "
+                            "them, as they were on this day. Secrets are masked. Older versions, what was forgotten, and what waits for review are left out."
+                        }
                     } @else {
                         p {
                             "memoird " (env!("CARGO_PKG_VERSION")) ", on this machine only. "
@@ -93,6 +99,10 @@ fn head(context: &PageContext, shown: &PageContent) -> Markup {
     html! {
         head {
             meta charset="utf-8";
+            @if context.is_export() {
+                meta http-equiv="Content-Security-Policy" content=(EXPORT_POLICY);
+                meta name="referrer" content="no-referrer";
+            }
             title { (shown.title) " – " (context.agent_name()) " – memoird" }
             meta name="viewport" content="width=device-width, initial-scale=1";
             meta name="color-scheme" content="light dark";

@@ -39,7 +39,7 @@ pub(super) fn render(context: &PageContext, path: &str) -> CommandResult<PageCon
     let body = html! {
         @if let Some(memory) = &memory { (facts(context, memory)) }
         (markdown::memory_file(context, path, &file.text, &file.external_lines))
-        p { (context.link(&PageAddress::Versions(path.to_owned()), "Versions")) }
+        p { (context.versions_link(path, "Versions")) }
     };
     let title = memory.map(|it| sanitize_line(&it.name, &context.root.rules));
     Ok(PageContent::new(title.unwrap_or_else(|| path.to_owned()), body))
@@ -108,8 +108,7 @@ fn version_list(
     past: &HistoryReader<'_>,
     history: &FileHistory,
 ) -> Markup {
-    let url =
-        context.href(&PageAddress::Versions(path.to_owned())).filter(|_| !context.is_export());
+    let url = context.href(&PageAddress::Versions(path.to_owned()));
     let older = history.versions.len().saturating_sub(VERSIONS_MAX);
     let listed = || history.versions.iter().skip(older).rev().filter_map(|it| Some((it.id?.0, it)));
     html! {

@@ -166,7 +166,7 @@ pub(super) fn item(context: &PageContext, path: &str, line: u32) -> CommandResul
         blockquote lang="" dir="auto" { (markdown::statement_text(&item.text)) }
         p .actions {
             (context.link(&page_of_file(context, path), path))
-            " " (context.link(&PageAddress::Versions(path.to_owned()), "versions"))
+            " " (context.versions_link(path, "versions"))
             @if context.form_token().is_some() {
                 " " (context.link(&PageAddress::Correct(path.to_owned(), line), "correct"))
             }

@@ -120,7 +120,7 @@ fn summary(
                 ", " (found.uncovered.len()) " are left out."
             }
         }
-        p { (context.link(&PageAddress::Versions(path), "Versions")) }
+        p { (context.versions_link(&path, "Versions")) }
     })
 }
 

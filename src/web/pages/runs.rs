@@ -207,7 +207,7 @@ fn files(context: &PageContext, title: &str, paths: &[String]) -> Markup {
                     li {
                         (context.link(&page_of_file(context, path), path))
                         @if context.root.vault.layout().kind_of(path).is_some() {
-                            " " (context.link(&PageAddress::Versions(path.clone()), "versions"))
+                            " " (context.versions_link(path, "versions"))
                         }
                     }
                 }

@@ -101,9 +101,7 @@ fn wisdom(context: &PageContext) -> Markup {
                 @for (line, entry) in entries { (entry_item(context, &path, *line, entry)) }
             }
         }
-        p {
-            (context.link(&PageAddress::Versions(path), "All versions of WISDOM.md"))
-        }
+        p { (context.versions_link(&path, "All versions of WISDOM.md")) }
     }
 }
 
@@ -190,6 +188,9 @@ fn changes(context: &PageContext) -> CommandResult<Markup> {
         Some(before) => word_diff::changes(&text(before)?, &now),
         None => None,
     };
+    if context.is_export() {
+        return Ok(html! { p { "WISDOM.md was written " (past.local_time(newest.at)) "." } });
+    }
     Ok(html! {
         @match changed {
             Some(changed) => {
