@@ -9,6 +9,7 @@ use super::size;
 use crate::{
     commands::{
         error::{CommandError, CommandResult},
+        ui::counted,
         workspace::{Invocation, MemoryRoot},
     },
     compaction::{
@@ -56,6 +57,8 @@ pub(super) struct PeriodState {
     pub(super) summary_chars: Option<usize>,
     /// Lines that reached no item, and items, by the last job.
     left_out: Option<(u32, u32)>,
+    /// Statements that its days added to memories, by their last jobs.
+    statements: u32,
     /// The share of the logs' characters in the summary.
     share: Option<f64>,
     /// The class of the state, and its words.
@@ -123,9 +126,17 @@ impl FolderTimeline {
             volume,
             summary_chars: summary.map(|it| it.chars),
             left_out: metrics.map(|it| (it.uncovered, it.items)),
+            statements: self.statements_of(period),
             share: summary.and_then(|it| share(it.chars as u64, volume)),
             state,
         }
+    }
+
+    /// Returns how many statements the days of a period added to memories.
+    fn statements_of(&self, period: Period) -> u32 {
+        let days = period.first().iter_days().take_while(|it| *it < period.end());
+        let jobs = days.map(|it| (Tier::Extract, Period::containing(Grain::Day, it)));
+        jobs.filter_map(|it| Some(self.metrics.get(&it)?.items)).sum()
     }
 
     /// Returns the years that have a log or a summary.
@@ -170,6 +181,17 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 impl PeriodState {
+    /// Describes the summary: its items and its length.
+    fn summary_words(&self) -> String {
+        let Some(chars) = self.summary_chars else { return "–".to_owned() };
+        match self.left_out {
+            Some((_, items)) if items > 0 => {
+                format!("{}, {chars} characters", counted(items as usize, "item", "items"))
+            }
+            _ => format!("{chars} characters"),
+        }
+    }
+
     /// Describes the period in words.
     pub(super) fn words(&self) -> String {
         let logs = match self.logs {
@@ -183,11 +205,16 @@ impl PeriodState {
         };
         let left_out = match self.left_out {
             Some((lines, _)) if self.summary_chars.is_some() => format!(", {lines} lines left out"),
-            Some((_, items)) if items > 0 => format!(", {items} statements kept"),
             _ => String::new(),
         };
+        let statements = match self.statements {
+            0 => String::new(),
+            count => {
+                format!(", {} in memories", counted(count as usize, "statement", "statements"))
+            }
+        };
         let state = self.state.as_ref().map(|it| format!(", {}", it.1)).unwrap_or_default();
-        format!("{logs}{summary}{left_out}{state}")
+        format!("{logs}{summary}{left_out}{statements}{state}")
     }
 }
 
@@ -265,7 +292,7 @@ pub(super) fn year(context: &PageContext, year: i32) -> CommandResult<PageConten
         h2 { "Months and weeks" }
         div .table role="region" aria-label="Months and weeks" tabindex="0" {
             table {
-                thead { tr { th scope="col" { "Period" } th scope="col" { "Logs" } th scope="col" { "Size" } th scope="col" { "Summary" } th scope="col" { "Lines left out" } th scope="col" { "State" } } }
+                thead { tr { th scope="col" { "Period" } th scope="col" { "Logs" } th scope="col" { "Size" } th scope="col" { "In memories" } th scope="col" { "Summary" } th scope="col" { "Lines left out" } th scope="col" { "State" } } }
                 tbody {
                     @for month in &months_of_year {
                         @let has_logs = month.weeks().iter().any(|it| timeline.state_of(*it).logs > 0);
@@ -293,7 +320,8 @@ fn row(context: &PageContext, timeline: &FolderTimeline, period: Period) -> Mark
             th scope="row" { (context.link(&PageAddress::Period(period), period.to_string())) }
             td .number { (state.logs) }
             td .number { (size(state.volume)) }
-            td { @match state.summary_chars { Some(chars) => { (chars) " characters" }, None => "–" } }
+            td .number { @match state.statements { 0 => "–", count => (counted(count as usize, "statement", "statements")) } }
+            td { (state.summary_words()) }
             td .number { @match state.left_out { Some((lines, _)) => (lines), None => "–" } }
             td { @if let Some((class, words)) = &state.state { span class=(format!("tag {class}")) { (words) } } }
         }

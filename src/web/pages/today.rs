@@ -10,6 +10,7 @@ use crate::{
         history::HistoryReader,
         review::ReviewEntry,
         status::health::{FolderHealth, daemon_state},
+        ui::counted,
     },
     memory::{
         joined,
@@ -25,6 +26,8 @@ type WisdomGroup<'a> = (Option<&'a str>, Vec<(u32, &'a WisdomEntry)>);
 
 /// How many lines of an entry are shown.
 const LINES_MAX: usize = 12;
+/// How many dots a strong entry has.
+const STRENGTH_MAX: usize = 5;
 /// How many entries of the review queue are named.
 const REVIEW_MAX: usize = 3;
 /// How many bytes of each are shown.
@@ -119,7 +122,7 @@ fn entry_item(context: &PageContext, path: &str, line: u32, entry: &WisdomEntry)
                     details {
                         summary {
                             "why" span .meta {
-                                " " (count) @if count == 1 { " line" } @else { " lines" }
+                                " " (strength(days)) (count) @if count == 1 { " line" } @else { " lines" }
                                 @if days > 1 { " of " (days) " logs" }
                                 ", " (age(context, meta.last_reinforced))
                                 @if !entry.is_managed() { ", edited by you" }
@@ -136,6 +139,18 @@ fn entry_item(context: &PageContext, path: &str, line: u32, entry: &WisdomEntry)
                 None => span .meta { " written by you" (markdown::item_actions(context, path, line)) },
             }
         }
+    }
+}
+
+/// Shows how well an entry is supported: a dot for each log that says it, up to [`STRENGTH_MAX`]. What few logs say is
+/// the first to go when `WISDOM.md` is full.
+fn strength(logs: usize) -> Markup {
+    let filled = logs.min(STRENGTH_MAX);
+    html! {
+        span .strength title=(format!("strength: in {}", counted(logs, "log", "logs"))) aria-hidden="true" {
+            ("●".repeat(filled)) ("○".repeat(STRENGTH_MAX - filled))
+        }
+        " "
     }
 }
 
@@ -173,6 +188,9 @@ fn changes(context: &PageContext) -> CommandResult<Markup> {
     let (Some(newest), false) = (history.versions.last(), history.is_unrecorded()) else {
         return Ok(html! { p { "No version is recorded yet." } });
     };
+    if context.is_export() {
+        return Ok(html! { p { "WISDOM.md was written " (past.local_time(newest.at)) "." } });
+    }
     let text = |version| -> CommandResult<String> {
         Ok(joined::visible(&past.version_text(&history, version)?).to_owned())
     };
@@ -188,9 +206,6 @@ fn changes(context: &PageContext) -> CommandResult<Markup> {
         Some(before) => word_diff::changes(&text(before)?, &now),
         None => None,
     };
-    if context.is_export() {
-        return Ok(html! { p { "WISDOM.md was written " (past.local_time(newest.at)) "." } });
-    }
     Ok(html! {
         @match changed {
             Some(changed) => {

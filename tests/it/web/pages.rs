@@ -68,7 +68,7 @@ fn pages_show_what_the_verbs_show() {
         let words: String = plain(entry).chars().take(40).collect();
         assert!(today.replace(['`', '*'], "").contains(&words), "{entry}");
     }
-    assert!(today.contains("why 1 line, "), "{today}");
+    assert!(today.contains("why ●○○○○ 1 line, "), "{today}");
 
     // A week has its summary and its logs, with the reason why a line was left out.
     let week = text("/r/0/period/2026-W14");
