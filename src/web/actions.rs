@@ -47,7 +47,7 @@ pub(super) fn apply(
         }
         (PageAddress::Undo(_), "undo") => undo_runs(context, fields),
         (PageAddress::Runs, "compact") => {
-            // What keeps it from running at all is said at once.
+            // What keeps it from running at all is reported at once.
             compact::require_writer(&context.call, &context.root)?;
             let ours = &context.shared.compaction;
             let busy = |what: String| {

@@ -25,7 +25,7 @@ use crate::{
 
 /// How often the database is read.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// What is said before the first job.
+/// What a run is called before its first job.
 const BEGUN: &str = "a run has begun";
 /// What is sent while nothing runs; a browser drops an event without data.
 const IDLE: &str = "idle";

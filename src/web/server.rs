@@ -331,7 +331,7 @@ impl PageServer {
             let path = path.ok_or_else(|| CommandError::usage("there is no such memory folder"))?;
             compact_silently(&call, &call.open_root(path)?)
         };
-        // Detached: the result is kept for who asks, and a panic counts as a failure.
+        // Detached: the page of runs asks for the result, and a panic counts as a failure.
         drop(tokio::task::spawn_blocking(move || begun.finish(run())));
     }
 
