@@ -116,23 +116,32 @@ pub(crate) fn coverage_of_period(
     root: &MemoryRoot,
     period: Option<Period>,
 ) -> CommandResult<Coverage> {
-    let database = root.vault.layout().database();
     // The recorded state of the last scan saves reading the files again.
-    let lineage = Lineage::open_existing(&database)?;
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let inventory = compaction::read_snapshot(&root.vault, lineage.as_ref())?.inventory;
     let period = match period {
-        Some(period) => {
-            let summarized = summary_period(period);
-            let path = root.vault.layout().summary(summarized);
-            if current_hash(&root.vault, &path)?.is_none() && lineage.is_none() {
-                return Err(root.no_summary(call, summarized)?);
-            }
-            period
-        }
+        Some(period) => period,
         None => newest_summary(call, root, &inventory)?,
     };
+    coverage_in(call, root, &inventory, period)
+}
+
+/// Returns the coverage of a period, given the files of the root.
+pub(crate) fn coverage_in(
+    call: &Invocation,
+    root: &MemoryRoot,
+    inventory: &Inventory,
+    period: Period,
+) -> CommandResult<Coverage> {
+    let layout = root.vault.layout();
+    let summarized = summary_period(period);
+    if current_hash(&root.vault, &layout.summary(summarized))?.is_none()
+        && !layout.database().exists()
+    {
+        return Err(root.no_summary_in(call, inventory, summarized));
+    }
     let mut reader = LineageReader::open(call, root)?;
-    period_coverage(period, &inventory, root, &mut reader)
+    period_coverage(period, inventory, root, &mut reader)
 }
 
 /// Returns the newest week with a summary, or the newest month if there is no week.
@@ -186,7 +195,7 @@ fn period_coverage(
     }
     let mut found = match coverage(summarized, &path, &logs, &reader.lineage, root) {
         Err(CoverageError::NotSummarized { .. }) if present.is_none() => {
-            return Err(root.no_summary(reader.call, summarized)?);
+            return Err(root.no_summary_in(reader.call, inventory, summarized));
         }
         found => found?,
     };

@@ -14,8 +14,9 @@ use super::{
 
 /// Write the local page as files, without forms
 ///
-/// For a backup that needs no program, or to read the memory elsewhere. Secrets and quarantined lines are left
-/// out, as everywhere. Start with `index.html`.
+/// For a backup that needs no program, or to read the memory elsewhere: logs, sessions, and what was derived from
+/// them, as they are now. Secrets are masked; what is quarantined, older versions, and what was forgotten are left
+/// out. Start with `index.html`.
 #[derive(Debug, clap::Args)]
 pub(super) struct ExportArgs {
     /// The folder to create; it must not exist, or be empty

@@ -27,7 +27,10 @@ use crate::{
     },
     memory::{address::Address, decision::Verdict},
     recall::contradictions::find_contradictions,
-    store::db::lineage::{Lineage, review::QuarantineScope},
+    store::{
+        db::lineage::{Lineage, review::QuarantineScope},
+        fs::inventory::Inventory,
+    },
 };
 
 /// Accept, refuse, or edit quarantined lines and proposed changes
@@ -164,8 +167,7 @@ pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandRes
         Some(ReviewCommand::Accept(selection)) => {
             retain_selected(&mut queue, selection)?;
             if selection.all {
-                skip_stale(&mut queue, ui);
-                skip_unacceptable(&mut queue, ui);
+                warn_of_skipped(&remove_unacceptable(&mut queue), ui);
             }
             accept(&call, &root, &queue)?;
             show_done(&queue, "accepted", ui);
@@ -196,8 +198,18 @@ pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandRes
 pub(crate) fn load_queue(root: &MemoryRoot, decided: bool) -> CommandResult<ReviewQueue> {
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
     let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
-    let queue = review::review_queue(&root.vault, lineage.as_ref(), &view.inventory, decided)?;
-    let contradictions = find_contradictions(&root.vault, &view.inventory, decided)?;
+    queue_of(root, &view.inventory, decided)
+}
+
+/// Returns the queue as [`load_queue`] does, given the files of the root.
+pub(crate) fn queue_of(
+    root: &MemoryRoot,
+    inventory: &Inventory,
+    decided: bool,
+) -> CommandResult<ReviewQueue> {
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    let queue = review::review_queue(&root.vault, lineage.as_ref(), inventory, decided)?;
+    let contradictions = find_contradictions(&root.vault, inventory, decided)?;
     Ok(ReviewQueue { contradictions, ..queue })
 }
 
@@ -217,10 +229,7 @@ fn retain_selected(queue: &mut ReviewQueue, selection: &ReviewSelection) -> Comm
 /// Removes everything from the queue whose id is not listed; fails if the queue has none with a listed id.
 pub(crate) fn retain_ids(queue: &mut ReviewQueue, ids: &[String]) -> CommandResult<()> {
     for id in ids {
-        let exists = queue.lines.iter().any(|it| line_matches(it, id))
-            || queue.changes.iter().any(|it| it.id == *id)
-            || queue.contradictions.iter().any(|it| it.id == *id);
-        if !exists {
+        if !has_entry(queue, id) {
             return Err(CommandError::usage(format!("the review queue has no `{id}`"))
                 .hint("memoird review list"));
         }
@@ -231,22 +240,50 @@ pub(crate) fn retain_ids(queue: &mut ReviewQueue, ids: &[String]) -> CommandResu
     Ok(())
 }
 
-/// Removes changes from a batch that can no longer be applied, and warns about each.
-fn skip_stale(queue: &mut ReviewQueue, ui: &Ui) {
-    for stale in queue.changes.extract_if(.., |it| it.is_stale) {
-        ui.warn(format!("skipped {}: {STALE}", stale.id));
+/// Returns whether the queue has an entry with an id.
+pub(crate) fn has_entry(queue: &ReviewQueue, id: &str) -> bool {
+    queue.lines.iter().any(|it| line_matches(it, id))
+        || queue.changes.iter().any(|it| it.id == id)
+        || queue.contradictions.iter().any(|it| it.id == id)
+}
+
+/// An entry that cannot be accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct UnacceptableEntry {
+    id: String,
+    why: &'static str,
+}
+
+/// Removes from a batch what cannot be accepted, and returns it.
+fn remove_unacceptable(queue: &mut ReviewQueue) -> Vec<UnacceptableEntry> {
+    let changes = queue.changes.extract_if(.., |it| refusal(it).is_some());
+    let changes =
+        changes.filter_map(|it| Some(UnacceptableEntry { why: refusal(&it)?, id: it.id }));
+    let mut removed: Vec<UnacceptableEntry> = changes.collect();
+    let contradictions = std::mem::take(&mut queue.contradictions).into_iter();
+    removed.extend(contradictions.map(|it| UnacceptableEntry { id: it.id, why: NO_CHANGE }));
+    removed
+}
+
+/// Returns why a change cannot be accepted; `None` if it can.
+fn refusal(proposed: &ReviewProposal) -> Option<&'static str> {
+    match () {
+        () if is_unacceptable(&proposed.change) => Some(UNACCEPTABLE),
+        () if proposed.is_stale => Some(STALE),
+        () => None,
     }
 }
 
-/// Removes items from a batch that nobody can accept, and warns about them.
-fn skip_unacceptable(queue: &mut ReviewQueue, ui: &Ui) {
-    let skipped = queue.changes.extract_if(.., |it| is_unacceptable(&it.change)).count();
-    if skipped > 0 {
-        ui.warn(format!("skipped {skipped}: {UNACCEPTABLE}"));
+/// Warns about what is not accepted of a batch: each change that came too late, and how many others.
+fn warn_of_skipped(skipped: &[UnacceptableEntry], ui: &Ui) {
+    for stale in skipped.iter().filter(|it| it.why == STALE) {
+        ui.warn(format!("skipped {}: {STALE}", stale.id));
     }
-    let skipped = std::mem::take(&mut queue.contradictions).len();
-    if skipped > 0 {
-        ui.warn(format!("skipped {skipped}: {NO_CHANGE}"));
+    for why in [UNACCEPTABLE, NO_CHANGE] {
+        let count = skipped.iter().filter(|it| it.why == why).count();
+        if count > 0 {
+            ui.warn(format!("skipped {count}: {why}"));
+        }
     }
 }
 
@@ -303,18 +340,72 @@ pub(crate) fn accept(
             .hint(format!("memoird review edit {id} TEXT")));
     }
     refuse_contradictions(chosen)?;
-    if !chosen.lines.is_empty() {
-        let lines = ReviewQueue { lines: chosen.lines.clone(), ..ReviewQueue::default() };
-        record_verdict(call, root, &lines, Some(Verdict::Accepted))?;
-    }
-    let (items, changes): (Vec<ReviewProposal>, Vec<ReviewProposal>) =
-        chosen.changes.iter().cloned().partition(|it| change_kind(&it.change) == "item");
-    let changes: Vec<_> = changes.into_iter().map(|it| (it, None)).collect();
+    accept_lines(call, root, chosen)?;
+    let (items, changes) = items_and_changes(chosen);
     apply_changes(call, root, &changes)?;
+    accept_items(call, root, &items)
+}
+
+/// What came of a batch that was accepted as far as possible.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AcceptedBatch {
+    /// How many entries were accepted.
+    pub(crate) accepted: usize,
+    /// The ids of the others. They are still in the queue, which says why.
+    pub(crate) left: Vec<String>,
+}
+
+/// Accepts what can be accepted of a batch. A change that is refused, because its file has changed or another one of
+/// the batch changes it, does not keep the others back.
+pub(crate) fn accept_possible(
+    call: &Invocation,
+    root: &MemoryRoot,
+    mut chosen: ReviewQueue,
+) -> CommandResult<AcceptedBatch> {
+    let removed = remove_unacceptable(&mut chosen);
+    let mut left: Vec<String> = removed.into_iter().map(|it| it.id).collect();
+    accept_lines(call, root, &chosen)?;
+    let (items, mut changes) = items_and_changes(&chosen);
+    while !changes.is_empty() {
+        let applied = with_compactor(call, root, |it| Ok(it.accept_changes(&changes)))?;
+        let refused = match applied {
+            Ok(()) => break,
+            Err(ReviewError::Stale { id } | ReviewError::FileChanged { id, .. }) => id,
+            Err(error) => return Err(error.into()),
+        };
+        changes.retain(|it| it.0.id != refused);
+        left.push(refused);
+    }
+    accept_items(call, root, &items)?;
+    Ok(AcceptedBatch { accepted: chosen.lines.len() + changes.len() + items.len(), left })
+}
+
+/// A change, and the words of a person that replace it.
+type ChosenChange = (ReviewProposal, Option<UserReplacement>);
+
+fn items_and_changes(chosen: &ReviewQueue) -> (Vec<ReviewProposal>, Vec<ChosenChange>) {
+    let is_item = |it: &ReviewProposal| change_kind(&it.change) == "item";
+    let (items, changes): (Vec<_>, Vec<_>) = chosen.changes.iter().cloned().partition(is_item);
+    (items, changes.into_iter().map(|it| (it, None)).collect())
+}
+
+fn accept_lines(call: &Invocation, root: &MemoryRoot, chosen: &ReviewQueue) -> CommandResult<()> {
+    if chosen.lines.is_empty() {
+        return Ok(());
+    }
+    let lines = ReviewQueue { lines: chosen.lines.clone(), ..ReviewQueue::default() };
+    record_verdict(call, root, &lines, Some(Verdict::Accepted))
+}
+
+fn accept_items(
+    call: &Invocation,
+    root: &MemoryRoot,
+    items: &[ReviewProposal],
+) -> CommandResult<()> {
     if items.is_empty() {
         return Ok(());
     }
-    with_compactor(call, root, |compactor| Ok(compactor.accept_items(&items)?))
+    with_compactor(call, root, |compactor| Ok(compactor.accept_items(items)?))
 }
 
 /// Withdraws earlier decisions about entries of the queue.
@@ -334,11 +425,11 @@ fn retain_decided(queue: &mut ReviewQueue) {
 }
 
 /// Opens the database for writing and does some work.
-fn with_compactor(
+fn with_compactor<T>(
     call: &Invocation,
     root: &MemoryRoot,
-    work: impl FnOnce(&mut Compactor<'_>) -> CommandResult<()>,
-) -> CommandResult<()> {
+    work: impl FnOnce(&mut Compactor<'_>) -> CommandResult<T>,
+) -> CommandResult<T> {
     require_writer(call, root)?;
     let engine = root.engine(call)?;
     let mut lineage = root.lineage()?;
@@ -350,7 +441,7 @@ fn with_compactor(
 fn apply_changes(
     call: &Invocation,
     root: &MemoryRoot,
-    changes: &[(ReviewProposal, Option<UserReplacement>)],
+    changes: &[ChosenChange],
 ) -> CommandResult<()> {
     if changes.is_empty() {
         return Ok(());
@@ -493,6 +584,15 @@ pub(crate) fn entries(queue: &ReviewQueue) -> Vec<ReviewEntry> {
 }
 
 impl ReviewEntry {
+    /// Returns why the entry cannot be accepted; `None` if it can.
+    pub(crate) fn refusal(&self) -> Option<&'static str> {
+        match self.acceptable {
+            Some(false) if self.what == CONTRADICTION => Some(NO_CHANGE),
+            Some(false) => Some(UNACCEPTABLE),
+            _ => self.stale.then_some(STALE),
+        }
+    }
+
     fn of_contradiction(
         ReviewContradiction { id, path, found, verdict }: &ReviewContradiction,
     ) -> Self {

@@ -398,7 +398,7 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// Formats a number with its noun: `1 log`, `2 logs`.
-pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
+pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 

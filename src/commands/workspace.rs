@@ -273,33 +273,43 @@ impl MemoryRoot {
         period: Period,
     ) -> CommandResult<CommandError> {
         let inventory = self.vault.scan(&HashMap::new())?.inventory;
+        Ok(self.no_summary_in(call, &inventory, period))
+    }
+
+    /// Returns the error for a period that has no file, given the files of the root.
+    pub(crate) fn no_summary_in(
+        &self,
+        call: &Invocation,
+        inventory: &Inventory,
+        period: Period,
+    ) -> CommandError {
         let today = call.now.with_timezone(&self.settings.zone.name.0).date_naive();
         if period.grain() == Grain::Day {
             let logs = present_range("log", inventory.logs.keys().map(Stem::date));
-            return Ok(CommandError::usage(format!("there is no log of {period}"))
+            return CommandError::usage(format!("there is no log of {period}"))
                 .hints_from(logs)
-                .hint("`memoird status` shows what there is"));
+                .hint("`memoird status` shows what there is");
         }
         let summaries = match period.grain() {
             Grain::Month => present_range("monthly summary", inventory.monthly.keys()),
             _ => present_range("weekly summary", inventory.weekly.keys()),
         };
         if inventory.logs_of(period).next().is_none() {
-            return Ok(CommandError::usage(format!("there are no logs of {period}"))
+            return CommandError::usage(format!("there are no logs of {period}"))
                 .hints_from(summaries)
-                .hint("`memoird status` shows what there is"));
+                .hint("`memoird status` shows what there is");
         }
         if period.end() > today {
             let what = format!("{period} has no summary yet: it ends on {}", period.last());
-            return Ok(CommandError::usage(what).hints_from(present_files(&inventory)));
+            return CommandError::usage(what).hints_from(present_files(inventory));
         }
         let error =
             CommandError::usage(format!("{period} has no summary yet")).hints_from(summaries);
-        Ok(if period.grain() == Grain::Week {
+        if period.grain() == Grain::Week {
             error.hint(format!("`memoird compact --period {period}` writes it"))
         } else {
             error.hint("`memoird compact` writes it after its weeks")
-        })
+        }
     }
 
     fn framed_file(&self, path: &str, text: &str) -> FramedText {

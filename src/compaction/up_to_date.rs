@@ -7,6 +7,9 @@
 //! same stamp holds the same bytes; here the stamp includes the change time of the inode, which
 //! cannot be set at will. Any change of the database removes the note
 //! ([`crate::store::fs::up_to_date_note`]).
+//!
+//! A program that shows a root again and again keeps what it has read for as long as [`settled_inputs`] is the same,
+//! and a plan until [`plan_valid_until`].
 
 use chrono::{DateTime, Duration, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
@@ -22,7 +25,7 @@ use crate::{
     store::fs::{
         inventory::Inventory,
         up_to_date_note as note,
-        vault::{Vault, stamps::RootStamp},
+        vault::{Vault, VaultError, stamps::RootStamp},
     },
 };
 
@@ -103,6 +106,43 @@ pub(crate) fn check(
     let plan =
         CompactionPlan { waiting: waiting.collect::<Option<_>>()?, ..CompactionPlan::default() };
     Some(UpToDate { plan, has_logs: note.has_logs, last_change: note.changed })
+}
+
+/// Returns a hash of all that a plan depends on besides the time: names and stamps of the files, the database, the
+/// settings. `None` while something changed moments ago, because it may change once more without another stamp.
+pub(crate) fn settled_inputs(
+    vault: &Vault,
+    settings: &RootSettings,
+    engine: &str,
+) -> Result<Option<ContentHash>, VaultError> {
+    let Some(looked_ns) = clock::file_clock_nanos() else { return Ok(None) };
+    let stamps = vault.root_stamp()?;
+    let newest_ns = stamps.newest_ns.max(stamps.newest_private_ns);
+    let is_settled = newest_ns < looked_ns.saturating_sub(SETTLED_NS);
+    let all = || format!("{} {}", stamps.all, settings_hash(settings, engine));
+    Ok(is_settled.then(|| ContentHash::of(all())))
+}
+
+/// Returns when the plan for `now` may become another one although nothing has changed: a period closes, or a log has
+/// been quiet for long enough.
+pub(crate) fn plan_valid_until(
+    plan: &CompactionPlan,
+    inventory: &Inventory,
+    settings: &RootSettings,
+    now: DateTime<Utc>,
+) -> DateTime<Utc> {
+    let closes = plan.waiting.iter().filter_map(|it| match it.cause {
+        WaitCause::Closes(at) => Some(at.with_timezone(&Utc)),
+        _ => None,
+    });
+    let quiet = Duration::from_std(settings.settings.compaction.quiet.as_duration());
+    let quiet = quiet.unwrap_or(Duration::zero());
+    let logs = inventory.logs.values();
+    let are_quiet = logs.filter_map(|it| {
+        DateTime::from_timestamp_nanos(it.stamp.mtime_ns).checked_add_signed(quiet)
+    });
+    let times = closes.chain(are_quiet).chain(next_day_closes(settings, now));
+    times.filter(|it| *it > now).min().unwrap_or(now)
 }
 
 /// Returns whether there is a note at all, for callers with work to do before they read it.

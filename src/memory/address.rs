@@ -19,6 +19,9 @@ use chrono::{Datelike as _, NaiveDate};
 
 use super::period::{Grain, Period};
 
+/// What the name of each session record begins with.
+pub(crate) const SESSION_PREFIX: &str = "CMEM-";
+
 /// The name of a source file without `.md`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stem {
@@ -131,7 +134,7 @@ impl Stem {
 
     /// Returns whether this names a session record.
     pub fn is_session(&self) -> bool {
-        self.name.starts_with("CMEM-")
+        self.name.starts_with(SESSION_PREFIX)
     }
 }
 
@@ -140,7 +143,7 @@ impl FromStr for Stem {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let error = || ParseStemError(name.to_owned());
-        let date = if let Some(rest) = name.strip_prefix("CMEM-") {
+        let date = if let Some(rest) = name.strip_prefix(SESSION_PREFIX) {
             let (day, tail) = rest.split_once('-').ok_or_else(error)?;
             if tail.is_empty() || !tail.chars().all(is_slug_char) || day.len() != 8 {
                 return Err(error());

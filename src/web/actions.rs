@@ -6,6 +6,7 @@ use super::{
     address::PageAddress,
     context::{Fields, PageContext},
     layout::PageContent,
+    page_compaction::RunningCompaction,
     pages, progress, word_diff,
 };
 use crate::{
@@ -26,6 +27,8 @@ pub(super) enum ActionResult {
     GoTo(PageAddress, String),
     /// A page in its place.
     Show(PageContent),
+    /// A compaction, whose progress the page of runs shows.
+    Compact(RunningCompaction),
 }
 
 /// Does what a form asks for.
@@ -44,13 +47,18 @@ pub(super) fn apply(
         }
         (PageAddress::Undo(_), "undo") => undo_runs(context, fields),
         (PageAddress::Runs, "compact") => {
-            if let Some(what) = progress::running_in(context.root.vault.layout())? {
-                let error = format!("another process compacts this folder now ({what})");
-                return Err(CommandError::new(CommandErrorKind::Busy, error));
+            // What keeps it from running at all is reported at once.
+            compact::require_writer(&context.call, &context.root)?;
+            let ours = &context.shared.compaction;
+            let busy = |what: String| {
+                let error = format!("this folder is being compacted now ({what})");
+                CommandError::new(CommandErrorKind::Busy, error)
+            };
+            if let Some(what) = progress::running(context.root.vault.layout(), ours)? {
+                return Err(busy(what));
             }
-            let failed = compact::compact_silently(&context.call, &context.root)?;
-            let query = if failed == 0 { "?compacted=1" } else { "" };
-            Ok(ActionResult::GoTo(PageAddress::Runs, query.to_owned()))
+            let begun = ours.begin().ok_or_else(|| busy("started here".to_owned()))?;
+            Ok(ActionResult::Compact(begun))
         }
         _ => Err(CommandError::usage(format!("this page has no form `{action}`"))),
     }
@@ -63,14 +71,28 @@ fn decide(context: &PageContext, action: &str, fields: &Fields) -> CommandResult
         return Err(CommandError::usage("no entry is selected").hint("go back and select some"));
     }
     let mut queue = review::load_queue(root, action == "reopen")?;
+    // What was decided in another tab meanwhile does not keep the others back.
+    let (ids, mut left): (Vec<String>, Vec<String>) = if action == "edit" || ids.len() == 1 {
+        (ids, Vec::new())
+    } else {
+        ids.into_iter().partition(|it| review::has_entry(&queue, it))
+    };
     review::retain_ids(&mut queue, &ids)?;
+    let mut done = ids.len();
     match action {
-        "accept" => review::accept(call, root, &queue)?,
+        "accept" => {
+            let batch = review::accept_possible(call, root, queue)?;
+            done = batch.accepted;
+            left.extend(batch.left);
+        }
         "refuse" => review::record_verdict(call, root, &queue, Some(Verdict::Refused))?,
         "reopen" => review::reopen(call, root, queue)?,
         _ => review::edit(call, root, &queue, fields.get("text").unwrap_or_default())?,
     }
-    Ok(ActionResult::GoTo(PageAddress::Review, format!("?done={action}")))
+    let mut query = form_urlencoded::Serializer::for_suffix("?".to_owned(), 1);
+    query.append_pair("done", action).append_pair("count", &done.to_string());
+    query.extend_pairs(left.iter().map(|it| ("left", it)));
+    Ok(ActionResult::GoTo(PageAddress::Review, query.finish()))
 }
 
 fn correct(

@@ -144,14 +144,16 @@ impl PageAddress {
             }
             Self::File(path) => format!("file-{}", file(path)),
             Self::Item(path, line) => format!("item-{line}-{}", file(path)),
-            Self::Versions(path) => format!("versions-{}", file(path)),
             Self::Topics => "topics".to_owned(),
             Self::Runs => "runs".to_owned(),
             Self::Run(run) => format!("run-{run}"),
             Self::Cost => "cost".to_owned(),
             Self::Sessions => "sessions".to_owned(),
             Self::Session(stem) => format!("session-{}", file(stem.as_str())),
-            Self::Search | Self::Review | Self::Correct(..) | Self::Undo(_) => return None,
+            // An export holds what the files say now: words that were removed from them are not in it.
+            Self::Versions(_) | Self::Search | Self::Review | Self::Correct(..) | Self::Undo(_) => {
+                return None;
+            }
         };
         Some((format!("{}.html", shortened(name)), None))
     }

@@ -15,20 +15,28 @@ use maud::{Markup, Render, html};
 
 use super::{
     address::{PageAddress, encoded},
+    page_compaction::PageCompaction,
     pages::timeline::FolderTimeline,
+    state_cache::{FolderState, StateCache},
 };
 use crate::{
     commands::{
         GlobalArgs,
+        coverage::coverage_in,
         error::{CommandError, CommandResult},
+        review::ReviewEntry,
+        status::health::FolderHealth,
         workspace::{Invocation, MemoryRoot},
     },
     memory::{
         address::{Citation, Stem},
+        period::Period,
         wisdom::WisdomFile,
     },
     privacy::{PrivacyRules, SanitizedLine, SanitizedLog, quarantine},
-    recall::{framing::FramedText, search::SearchCache, trace::TraceSources as _},
+    recall::{
+        coverage::Coverage, framing::FramedText, search::SearchCache, trace::TraceSources as _,
+    },
 };
 
 /// An open folder, for one page or for all pages of an export.
@@ -39,12 +47,20 @@ pub(super) struct PageContext {
     links: LinkStyle,
     /// The token of forms; `None` where nothing can be changed.
     csrf: Option<String>,
-    pub(super) search_cache: Arc<SearchCache>,
+    pub(super) shared: Arc<SharedFolder>,
     logs: RefCell<BTreeMap<Stem, Option<Rc<SanitizedLog>>>>,
-    /// The timeline of the folder, once it was read: an export has a page for each period.
-    pub(super) timeline: OnceCell<Rc<FolderTimeline>>,
+    /// What is known of the files, once it was needed: all pages of an export show one state.
+    state: OnceCell<Arc<FolderState>>,
     /// The pages that were linked, for an export.
     linked: RefCell<BTreeSet<PageAddress>>,
+}
+
+/// What all requests about one folder share.
+#[derive(Default)]
+pub(super) struct SharedFolder {
+    pub(super) search: SearchCache,
+    states: StateCache,
+    pub(super) compaction: Arc<PageCompaction>,
 }
 
 /// The folders to choose from, and the chosen one.
@@ -70,7 +86,7 @@ impl PageContext {
         folder: FolderChoice,
         links: LinkStyle,
         csrf: Option<String>,
-        search_cache: Arc<SearchCache>,
+        shared: Arc<SharedFolder>,
     ) -> CommandResult<Self> {
         let call = Invocation::load(global)?;
         let path = folder.paths.get(folder.index);
@@ -85,9 +101,9 @@ impl PageContext {
             folder,
             links,
             csrf,
-            search_cache,
+            shared,
             logs: RefCell::default(),
-            timeline: OnceCell::new(),
+            state: OnceCell::new(),
             linked: RefCell::default(),
         })
     }
@@ -95,6 +111,41 @@ impl PageContext {
     /// Returns the day in the folder's time zone.
     pub(super) fn today(&self) -> NaiveDate {
         self.call.now.with_timezone(&self.root.settings.zone.name.0).date_naive()
+    }
+
+    fn state(&self) -> &FolderState {
+        self.state.get_or_init(|| self.shared.states.current(&self.root))
+    }
+
+    /// Returns what is due, stuck, or wrong in the folder.
+    pub(super) fn health(&self) -> CommandResult<Arc<FolderHealth>> {
+        self.state().health(&self.call, &self.root)
+    }
+
+    /// Returns the files of the folder, and what became of each period.
+    pub(super) fn timeline(&self) -> CommandResult<Arc<FolderTimeline>> {
+        self.state().timeline(&self.call, &self.root)
+    }
+
+    /// Returns what waits for a decision.
+    pub(super) fn review_entries(&self) -> CommandResult<Arc<Vec<ReviewEntry>>> {
+        self.state().review(&self.call, &self.root)
+    }
+
+    /// Returns the logs that name a session record.
+    pub(super) fn logs_naming(&self, record: &Stem) -> CommandResult<Vec<Stem>> {
+        self.state().logs_naming(&self.call, &self.root, record)
+    }
+
+    /// Says what the jobs that are due would cost.
+    pub(super) fn due_cost(&self) -> CommandResult<Arc<String>> {
+        self.state().due_cost(&self.call, &self.root)
+    }
+
+    /// Returns which lines of a period's logs are in its summary; `None` if there is none.
+    pub(super) fn coverage(&self, period: Period) -> Option<Coverage> {
+        let timeline = self.timeline().ok()?;
+        coverage_in(&self.call, &self.root, timeline.inventory(), period).ok()
     }
 
     /// Returns the token of forms; `None` if the page has no forms.
@@ -136,6 +187,12 @@ impl PageContext {
         html! {
             @if let Some(href) = self.href(page) { a href=(href) { (text) } } @else { (text) }
         }
+    }
+
+    /// Returns a link to the versions of a file; nothing in an export, which has only the newest ones.
+    pub(super) fn versions_link(&self, path: &str, text: &str) -> Markup {
+        let href = self.href(&PageAddress::Versions(path.to_owned()));
+        html! { @if let Some(href) = href { a href=(href) { (text) } } }
     }
 
     /// Returns the URL of a file of the page itself.

@@ -7,8 +7,25 @@ use crate::commands::{error::CommandError, status::with_tilde};
 
 /// The content of a page.
 pub(super) struct PageContent {
-    pub(super) title: String,
-    pub(super) body: Markup,
+    title: String,
+    body: Markup,
+    /// Whether a browser without scripts loads the page again and again, because something runs.
+    is_changing: bool,
+}
+
+/// After how many seconds a page about something that runs is loaded again.
+const RELOAD_SECONDS: u32 = 2;
+
+impl PageContent {
+    /// Returns a page that changes only when somebody asks for it again.
+    pub(super) fn new(title: impl Into<String>, body: Markup) -> Self {
+        Self { title: title.into(), body, is_changing: false }
+    }
+
+    /// Returns the page as one that changes by itself, or not.
+    pub(super) fn changing(self, is_changing: bool) -> Self {
+        Self { is_changing, ..self }
+    }
 }
 
 /// The pages in the navigation: name, page, and the key that opens it.
@@ -23,13 +40,16 @@ const SECTIONS: [(&str, PageAddress, &str); 8] = [
     ("Sessions", PageAddress::Sessions, "s"),
 ];
 
+/// What a page of an export may load: the files beside it. In a page that is opened as a file, `'self'` is nothing.
+const EXPORT_POLICY: &str = "default-src 'none'; style-src 'self' file:; img-src 'self' file:; base-uri 'none'; form-action 'none'";
+
 /// Returns a whole page.
 pub(super) fn page(context: &PageContext, address: &PageAddress, shown: &PageContent) -> Markup {
     let current = section_of(address);
     html! {
         (DOCTYPE)
         html lang="en" {
-            (head(context, &shown.title))
+            (head(context, shown))
             body data-events=[context.server_url(&format!("/events/{}", context.folder.index))] {
                 a .skip href="#content" { "Skip to the content" }
                 header {
@@ -53,7 +73,10 @@ pub(super) fn page(context: &PageContext, address: &PageAddress, shown: &PageCon
                 }
                 footer {
                     @if context.is_export() {
-                        p { "Written by memoird " (env!("CARGO_PKG_VERSION")) " on " (context.today()) "." }
+                        p {
+                            "Written by memoird " (env!("CARGO_PKG_VERSION")) " on " (context.today()) ": logs, sessions, and what was derived from "
+                            "them, as they were on this day. Secrets are masked. Older versions, what was forgotten, and what waits for review are left out."
+                        }
                     } @else {
                         p {
                             "memoird " (env!("CARGO_PKG_VERSION")) ", on this machine only. "
@@ -72,17 +95,25 @@ pub(super) fn page(context: &PageContext, address: &PageAddress, shown: &PageCon
     }
 }
 
-fn head(context: &PageContext, title: &str) -> Markup {
+fn head(context: &PageContext, shown: &PageContent) -> Markup {
     html! {
         head {
             meta charset="utf-8";
-            title { (title) " – " (context.agent_name()) " – memoird" }
+            @if context.is_export() {
+                meta http-equiv="Content-Security-Policy" content=(EXPORT_POLICY);
+                meta name="referrer" content="no-referrer";
+            }
+            title { (shown.title) " – " (context.agent_name()) " – memoird" }
             meta name="viewport" content="width=device-width, initial-scale=1";
             meta name="color-scheme" content="light dark";
             link rel="icon" href=(context.asset("icon.svg")) type="image/svg+xml";
             link rel="stylesheet" href=(context.asset("style.css"));
             @if !context.is_export() {
                 script src=(context.asset("page.js")) defer {}
+                // With scripts, the stream of events says when to load it again.
+                @if shown.is_changing {
+                    noscript { meta http-equiv="refresh" content=(RELOAD_SECONDS); }
+                }
             }
         }
     }
@@ -136,16 +167,14 @@ fn section_of(address: &PageAddress) -> Option<&'static PageAddress> {
 
 /// Returns what is shown in the place of a page: what failed, and what to do.
 pub(super) fn error_content(error: &CommandError) -> PageContent {
-    PageContent {
-        title: "This cannot be shown".to_owned(),
-        body: html! {
-            p role="alert" { (error.to_string()) "." }
-            @if !error.hints().is_empty() {
-                p { "What helps:" }
-                ul { @for hint in error.hints() { li { code { (hint) } } } }
-            }
-        },
-    }
+    let body = html! {
+        p role="alert" { (error.to_string()) "." }
+        @if !error.hints().is_empty() {
+            p { "What helps:" }
+            ul { @for hint in error.hints() { li { code { (hint) } } } }
+        }
+    };
+    PageContent::new("This cannot be shown", body)
 }
 
 /// Returns a page that leads to another one of this server, and works without a script.

@@ -1,9 +1,10 @@
 //! The local page: what the verbs show and do, in a browser.
 //!
-//! [`server`] listens on 127.0.0.1 and [`guard`] decides who may ask: one browser, by a link that works once.
+//! [`server`] listens on 127.0.0.1, [`connections`] bounds what others can hold of it, and [`guard`] decides who may
+//! ask: one browser, by a link that works once.
 //! [`address`] is the list of all pages and their URLs, and [`pages`] renders each from what the functions of the
-//! verbs return; [`actions`] are the forms, which call the same functions as the verbs. [`export`] writes the
-//! pages as files.
+//! verbs return, of which [`state_cache`] keeps what takes long until a file changes; [`actions`] are the forms, which
+//! call the same functions as the verbs, a compaction as [`page_compaction`]. [`export`] writes the pages as files.
 //!
 //! # Invariants
 //!
@@ -16,14 +17,17 @@
 mod actions;
 mod address;
 mod assets;
+mod connections;
 mod context;
 mod export;
 mod guard;
 mod layout;
 mod markdown;
+mod page_compaction;
 mod pages;
 mod progress;
 mod server;
+mod state_cache;
 mod svg;
 mod word_diff;
 

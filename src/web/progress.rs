@@ -14,7 +14,7 @@ use axum::{
 };
 use futures_util::stream;
 
-use super::{context::FolderChoice, server::PageServer};
+use super::{context::FolderChoice, page_compaction::PageCompaction, server::PageServer};
 use crate::{
     commands::{GlobalArgs, error::CommandResult, workspace::Invocation},
     store::{
@@ -25,6 +25,8 @@ use crate::{
 
 /// How often the database is read.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// What a run is called before its first job.
+const BEGUN: &str = "a run has begun";
 /// What is sent while nothing runs; a browser drops an event without data.
 const IDLE: &str = "idle";
 
@@ -35,16 +37,17 @@ fn layout_of(global: &GlobalArgs, folder: &FolderChoice) -> CommandResult<Option
     Ok(Some(call.open_root(path)?.vault.layout().clone()))
 }
 
-/// Returns what runs now in a folder: `run 7: weekly 2026-W14`; `None` if nothing runs.
-pub(super) fn running_in(layout: &Layout) -> CommandResult<Option<String>> {
+/// Returns what runs now in a folder: `run 7: weekly 2026-W14`; `None` if nothing runs. `ours` is what this page
+/// started, which takes a moment before and after its run.
+pub(super) fn running(layout: &Layout, ours: &PageCompaction) -> CommandResult<Option<String>> {
     if !RunLock::is_held(&layout.run_lock())? {
-        return Ok(None);
+        return Ok(ours.is_running().then(|| BEGUN.to_owned()));
     }
     let lineage = Lineage::open_existing(&layout.database())?;
     let jobs = lineage.as_ref().map(Lineage::live_jobs).transpose()?.unwrap_or_default();
     Ok(Some(match jobs.last() {
         Some(job) => format!("run {}: {} {}", job.run, job.tier, job.period),
-        None => "a run has begun".to_owned(),
+        None => BEGUN.to_owned(),
     }))
 }
 
@@ -64,7 +67,8 @@ pub(super) fn stream(server: &Arc<PageServer>, folder: FolderChoice) -> Response
             let look = move || {
                 // The settings are read once, not every second.
                 let found = known.or_else(|| layout_of(&asked.global, &of).ok().flatten());
-                let running = found.as_ref().and_then(|it| running_in(it).ok().flatten());
+                let ours = asked.compaction(&of);
+                let running = found.as_ref().and_then(|it| running(it, &ours).ok().flatten());
                 (found, running)
             };
             let (found, running) = tokio::task::spawn_blocking(look).await.unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Listens on 127.0.0.1 and answers one browser.
 //!
 //! Two tasks share the [`PageServer`]: the server, which answers each request on a thread for blocking work, and the
-//! timer of idleness. The server ends with the first of: an interrupt, an hour without a request. Event streams end
-//! with it, and do not keep it alive.
+//! timer of idleness. The server ends with the first of: an interrupt, an hour without a request and without a
+//! compaction that a page started. Event streams end with it, and do not keep it alive.
 
 use std::{
     future::pending,
@@ -16,9 +16,8 @@ use std::{
 };
 
 use axum::{
-    Router,
     body::{Body, Bytes},
-    extract::{Request, State},
+    extract::Request,
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
@@ -31,18 +30,19 @@ use tokio::{
 use super::{
     actions::{self, ActionResult},
     address::PageAddress,
-    assets,
-    context::{Fields, FolderChoice, LinkStyle, PageContext},
+    assets, connections,
+    context::{Fields, FolderChoice, LinkStyle, PageContext, SharedFolder},
     guard::{self, GuardError, SessionGuard},
-    layout, pages, progress,
+    layout,
+    page_compaction::{PageCompaction, RunningCompaction},
+    pages, progress,
 };
-use crate::{
-    commands::{
-        GlobalArgs,
-        error::{CommandError, CommandErrorKind, CommandResult},
-        open::{PageLink, PageRequest, WhenReady},
-    },
-    recall::search::SearchCache,
+use crate::commands::{
+    GlobalArgs,
+    compact::compact_silently,
+    error::{CommandError, CommandErrorKind, CommandResult},
+    open::{PageLink, PageRequest, WhenReady},
+    workspace::Invocation,
 };
 
 /// The server ends after this time without a request.
@@ -60,7 +60,8 @@ pub(super) struct PageServer {
     pub(super) global: GlobalArgs,
     paths: Arc<[PathBuf]>,
     read_only: bool,
-    search_caches: Vec<Arc<SearchCache>>,
+    /// One for each folder.
+    shared: Vec<Arc<SharedFolder>>,
     activity: Activity,
     pages: Arc<Semaphore>,
     pub(super) streams: Arc<Semaphore>,
@@ -89,7 +90,7 @@ pub(super) fn serve(request: &PageRequest, ready: WhenReady<'_>) -> CommandResul
     let (guard, token) = SessionGuard::new(port).map_err(CommandError::data)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .max_blocking_threads(PAGES_AT_ONCE_MAX + 4)
+        .max_blocking_threads(PAGES_AT_ONCE_MAX + request.roots.len() + 4)
         .enable_all()
         .build()
         .map_err(cannot_listen)?;
@@ -100,19 +101,21 @@ pub(super) fn serve(request: &PageRequest, ready: WhenReady<'_>) -> CommandResul
             global: request.global.clone(),
             paths: request.roots.clone().into(),
             read_only: request.read_only,
-            search_caches: request.roots.iter().map(|_| Arc::default()).collect(),
+            shared: request.roots.iter().map(|_| Arc::default()).collect(),
             activity: Activity::new(),
             pages: Arc::new(Semaphore::new(PAGES_AT_ONCE_MAX)),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
         });
-        let router = Router::new().fallback(answer).with_state(Arc::clone(&server));
         let url = format!("http://127.0.0.1:{port}{}/?token={token}", server.guard.base());
         ready(&PageLink { url, port, read_only: request.read_only });
+        let answering = Arc::clone(&server);
+        let respond = move |request: Request| answer(Arc::clone(&answering), request);
         tokio::select! {
-            ended = async { axum::serve(listener, router).await } => ended,
-            () = server.activity.idle_for(IDLE_MAX) => Ok(()),
-            () = interrupted() => Ok(()),
+            never = connections::answer_all(listener, respond) => match never {},
+            () = server.idle() => {}
+            () = interrupted() => {}
         }
+        Ok::<_, std::io::Error>(())
     });
     // Pages that are being made are not waited for: nobody reads them.
     runtime.shutdown_background();
@@ -158,7 +161,7 @@ impl Activity {
     }
 }
 
-async fn answer(State(server): State<Arc<PageServer>>, request: Request) -> Response {
+async fn answer(server: Arc<PageServer>, request: Request) -> Response {
     let mut response = server.respond(request).await;
     guard::harden(response.headers_mut());
     response
@@ -260,7 +263,7 @@ impl PageServer {
         }
         let Some((folder, address)) = self.target(path) else { return self.not_found() };
         self.blocking(move |server| {
-            let context = match server.context(folder) {
+            let context = match server.context(folder.clone()) {
                 Ok(context) => context,
                 Err(error) => return server.failure(&error),
             };
@@ -271,6 +274,12 @@ impl PageServer {
                 }
                 Ok(ActionResult::Show(shown)) => {
                     html(StatusCode::OK, layout::page(&context, &address, &shown))
+                }
+                Ok(ActionResult::Compact(begun)) => {
+                    let url = context.href(&PageAddress::Runs).unwrap_or_default();
+                    let url = format!("{url}?started={}", begun.number);
+                    server.compact(folder, begun);
+                    server.redirect(&url)
                 }
                 Err(error) => error_page(&context, &address, &error),
             }
@@ -298,10 +307,43 @@ impl PageServer {
     }
 
     fn context(&self, folder: FolderChoice) -> CommandResult<PageContext> {
-        let cache = self.search_caches.get(folder.index).cloned().unwrap_or_default();
+        let shared = self.shared_folder(&folder);
         let csrf = (!self.read_only).then(|| self.guard.csrf().to_owned());
         let links = LinkStyle::Server(self.guard.base().into());
-        PageContext::open(&self.global, folder, links, csrf, cache)
+        PageContext::open(&self.global, folder, links, csrf, shared)
+    }
+
+    fn shared_folder(&self, folder: &FolderChoice) -> Arc<SharedFolder> {
+        self.shared.get(folder.index).cloned().unwrap_or_default()
+    }
+
+    /// Returns the compaction that the page of a folder started.
+    pub(super) fn compaction(&self, folder: &FolderChoice) -> Arc<PageCompaction> {
+        Arc::clone(&self.shared_folder(folder).compaction)
+    }
+
+    /// Compacts a folder on a thread of its own, and returns at once.
+    fn compact(&self, folder: FolderChoice, begun: RunningCompaction) {
+        let global = self.global.clone();
+        let run = move || {
+            let call = Invocation::load(&global)?;
+            let path = folder.paths.get(folder.index);
+            let path = path.ok_or_else(|| CommandError::usage("there is no such memory folder"))?;
+            compact_silently(&call, &call.open_root(path)?)
+        };
+        // Detached: the page of runs asks for the result, and a panic counts as a failure.
+        drop(tokio::task::spawn_blocking(move || begun.finish(run())));
+    }
+
+    /// Returns when there was no request for [`IDLE_MAX`] and nothing runs.
+    async fn idle(&self) {
+        loop {
+            self.activity.idle_for(IDLE_MAX).await;
+            if !self.shared.iter().any(|it| it.compaction.is_running()) {
+                return;
+            }
+            self.activity.touch();
+        }
     }
 
     /// Returns the folder and the page of a path: `/r/0/period/2026-W14`.

@@ -211,7 +211,7 @@ pub(super) fn compact_due(
 
 /// Runs what is due without any output, and returns how many jobs failed. Replies to a batch and vectors are left to
 /// the daemon or the next `memoird compact`.
-pub(crate) fn compact_silently(call: &Invocation, root: &MemoryRoot) -> CommandResult<u32> {
+pub(crate) fn compact_silently(call: &Invocation, root: &MemoryRoot) -> CommandResult<usize> {
     let ui = Ui::new(false, true, false, ui::ColorChoice::Never);
     require_writer(call, root)?;
     root.require_memory_folder()?;
@@ -220,7 +220,7 @@ pub(crate) fn compact_silently(call: &Invocation, root: &MemoryRoot) -> CommandR
     let outcome = compact_due(call, root, engine.as_ref(), &Selection::default(), &ui)?;
     // If this fails, the next search indexes the files or reports the error.
     drop(search::update_index(&root.vault, &outcome.snapshot.inventory));
-    Ok(u32::try_from(outcome.report.failed).unwrap_or(u32::MAX))
+    Ok(outcome.report.failed)
 }
 
 /// Warns about files that were not written, and about a model that is unavailable.

@@ -140,15 +140,15 @@ pub(super) fn show_prompts(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says what the jobs that are due now would cost with the configured engine.
-pub(crate) fn due_cost(call: &Invocation, root: &MemoryRoot) -> CommandResult<String> {
-    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-    let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
-    let engine = configured::engine_id(&root.settings.settings);
-    let selection = Selection::default();
-    let plan = compaction::plan_snapshot(&view, &root.settings, &engine, &selection, call.now);
+/// Says what the jobs of a plan would cost with the configured engine.
+pub(crate) fn due_cost(
+    call: &Invocation,
+    root: &MemoryRoot,
+    view: &RootSnapshot,
+    plan: &CompactionPlan,
+) -> CommandResult<String> {
     let jobs = counted(plan.jobs.len(), "job", "jobs");
-    Ok(match forecast(call, root, &view, &plan)?.filter(|it| it.calls > 0) {
+    Ok(match forecast(call, root, view, plan)?.filter(|it| it.calls > 0) {
         Some(forecast) => format!("{jobs} {}", forecast.describe(plan.due_after.len())),
         None => format!("{jobs} due, which would cost nothing"),
     })

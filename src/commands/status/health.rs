@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::{StatusReport, engine, jobs::StuckJob, root_status};
+use chrono::{DateTime, Utc};
+
+use super::{StatusReport, daemon, engine, jobs::StuckJob, root_status};
 use crate::commands::{
     error::CommandResult,
     ui::counted,
@@ -24,10 +26,10 @@ pub(crate) struct FolderHealth {
     pub(crate) problems: Vec<(String, String)>,
     /// How many entries wait for review.
     pub(crate) review: usize,
-    /// The state of the daemon in a few words.
-    pub(crate) daemon: &'static str,
     /// What becomes due next, and when.
     pub(crate) next_due: Option<String>,
+    /// When this may become another although no file changes.
+    pub(crate) valid_until: DateTime<Utc>,
 }
 
 /// The engine of a folder, and what is left of its budgets.
@@ -56,6 +58,12 @@ impl EngineHealth {
                 .collect(),
         })
     }
+}
+
+/// Returns the state of the folder's daemon in a few words: `running`, `not running`. It changes without any file.
+pub(crate) fn daemon_state(root: &MemoryRoot) -> CommandResult<&'static str> {
+    let zone = root.settings.zone.name.0;
+    Ok(daemon::daemon_status(root, zone)?.0.state())
 }
 
 /// A job of one period, and why it is in its state.
@@ -99,17 +107,17 @@ impl FolderHealth {
                 .map(|it| (it.path.clone(), it.reason.clone()))
                 .collect(),
             review: status.files.quarantined,
-            daemon: status.service.daemon.state(),
             next_due: status
                 .runs
                 .next_due
                 .as_ref()
                 .map(|it| format!("{} {}, {}", it.tier, it.period, it.shown)),
+            valid_until: status.runs.plan_valid_until,
         }
     }
 
-    /// Returns the state in one line: `nothing due, 2 to review, daemon running`.
-    pub(crate) fn line(&self) -> String {
+    /// Returns the state in one line, with that of the daemon: `nothing due · 2 to review · daemon running`.
+    pub(crate) fn line(&self, daemon: &str) -> String {
         let mut parts = Vec::new();
         let blocked = self.stuck.len() + self.failed.len();
         if blocked > 0 {
@@ -126,7 +134,7 @@ impl FolderHealth {
             0 => "nothing to review".to_owned(),
             review => format!("{review} to review"),
         });
-        parts.push(format!("daemon {}", self.daemon));
+        parts.push(format!("daemon {daemon}"));
         parts.join(" · ")
     }
 

@@ -41,6 +41,7 @@ use crate::{
         plan::{CompactionPlan, Selection},
         review,
         undo::resume,
+        up_to_date,
     },
     config::{self, root::ZoneSource},
     engine::configured,
@@ -135,6 +136,9 @@ struct RunTimes {
     not_yet: Option<String>,
     /// How many jobs wait for logs that changed within `compaction.quiet`.
     settling: usize,
+    /// When something may become due although no file changes.
+    #[serde(skip)]
+    plan_valid_until: DateTime<Utc>,
 }
 
 #[derive(Serialize)]
@@ -317,6 +321,7 @@ fn root_status(call: &Invocation, path: &Path) -> CommandResult<StatusReport> {
             next_due: jobs::next_due(&plan, zone),
             not_yet,
             settling: jobs::settling_jobs(&plan),
+            plan_valid_until: up_to_date::plan_valid_until(&plan, &view.inventory, settings, now),
         },
     })
 }

@@ -5,7 +5,6 @@ use maud::{Markup, html};
 use super::or_error;
 use crate::{
     commands::{
-        compact::model_preview::due_cost,
         error::CommandResult,
         status::health::EngineHealth,
         usage::{UsageReport, usage_of},
@@ -26,7 +25,7 @@ pub(super) fn render(context: &PageContext) -> PageContent {
         (or_error(group(context, "By tier", UsageGroupBy::Stage)))
         (or_error(group(context, "By model", UsageGroupBy::Model)))
     };
-    PageContent { title: "Cost".to_owned(), body }
+    PageContent::new("Cost", body)
 }
 
 fn budgets(health: &EngineHealth) -> Markup {
@@ -41,7 +40,7 @@ fn budgets(health: &EngineHealth) -> Markup {
 }
 
 fn forecast(context: &PageContext) -> CommandResult<Markup> {
-    let cost = due_cost(&context.call, &context.root)?;
+    let cost = context.due_cost()?;
     Ok(html! {
         h2 { "What is due" }
         p { (cost) "." }

@@ -39,10 +39,10 @@ pub(super) fn render(context: &PageContext, path: &str) -> CommandResult<PageCon
     let body = html! {
         @if let Some(memory) = &memory { (facts(context, memory)) }
         (markdown::memory_file(context, path, &file.text, &file.external_lines))
-        p { (context.link(&PageAddress::Versions(path.to_owned()), "Versions")) }
+        p { (context.versions_link(path, "Versions")) }
     };
     let title = memory.map(|it| sanitize_line(&it.name, &context.root.rules));
-    Ok(PageContent { title: title.unwrap_or_else(|| path.to_owned()), body })
+    Ok(PageContent::new(title.unwrap_or_else(|| path.to_owned()), body))
 }
 
 fn facts(context: &PageContext, memory: &TypedMemory) -> Markup {
@@ -99,7 +99,7 @@ pub(super) fn versions(
         h2 { "All versions" }
         (version_list(context, path, &past, &history))
     };
-    Ok(PageContent { title: format!("Versions of {path}"), body })
+    Ok(PageContent::new(format!("Versions of {path}"), body))
 }
 
 fn version_list(
@@ -108,8 +108,7 @@ fn version_list(
     past: &HistoryReader<'_>,
     history: &FileHistory,
 ) -> Markup {
-    let url =
-        context.href(&PageAddress::Versions(path.to_owned())).filter(|_| !context.is_export());
+    let url = context.href(&PageAddress::Versions(path.to_owned()));
     let older = history.versions.len().saturating_sub(VERSIONS_MAX);
     let listed = || history.versions.iter().skip(older).rev().filter_map(|it| Some((it.id?.0, it)));
     html! {

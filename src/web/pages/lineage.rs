@@ -8,7 +8,6 @@ use maud::{Markup, html};
 use super::{cut, memory_file, or_error, page_of_file};
 use crate::{
     commands::{
-        coverage::coverage_of_period,
         error::CommandResult,
         trace::{trace_to_derived, trace_to_sources},
         workspace::no_such_file,
@@ -167,7 +166,7 @@ pub(super) fn item(context: &PageContext, path: &str, line: u32) -> CommandResul
         blockquote lang="" dir="auto" { (markdown::statement_text(&item.text)) }
         p .actions {
             (context.link(&page_of_file(context, path), path))
-            " " (context.link(&PageAddress::Versions(path.to_owned()), "versions"))
+            " " (context.versions_link(path, "versions"))
             @if context.form_token().is_some() {
                 " " (context.link(&PageAddress::Correct(path.to_owned(), line), "correct"))
             }
@@ -185,7 +184,7 @@ pub(super) fn item(context: &PageContext, path: &str, line: u32) -> CommandResul
             }
         }
     };
-    Ok(PageContent { title: format!("{path}, line {line}"), body })
+    Ok(PageContent::new(format!("{path}, line {line}"), body))
 }
 
 /// Traces an item. Its lines show here what they show on other pages: nothing of what is quarantined.
@@ -329,7 +328,7 @@ pub(super) fn log_line(
         h2 { "What came of it" }
         (or_error(up.map(|up| what_came_of(context, stem, number, &up))))
     };
-    Ok(PageContent { title: format!("{stem}, line {number}"), body })
+    Ok(PageContent::new(format!("{stem}, line {number}"), body))
 }
 
 fn what_came_of(context: &PageContext, stem: &Stem, number: u32, up: &TraceUp) -> Markup {
@@ -363,7 +362,7 @@ fn reason_left_out(context: &PageContext, stem: &Stem, number: u32) -> Option<St
         return None;
     }
     let day = Period::containing(Grain::Day, stem.date());
-    let coverage = coverage_of_period(&context.call, &context.root, Some(day)).ok()?;
+    let coverage = context.coverage(day)?;
     let path = context.root.vault.log_path(stem);
     let line = coverage.uncovered.into_iter().find(|it| it.path == path && it.line == number)?;
     Some(line.reason)

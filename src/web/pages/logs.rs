@@ -8,7 +8,7 @@ use super::{
     timeline::neighbours,
 };
 use crate::{
-    commands::{coverage::coverage_of_period, error::CommandResult, workspace::no_such_file},
+    commands::{error::CommandResult, workspace::no_such_file},
     memory::{
         address::Stem,
         period::{Grain, Period},
@@ -37,7 +37,7 @@ pub(super) fn render(context: &PageContext, stem: &Stem, part: u32) -> CommandRe
         return Err(no_such_file(&format!("{stem}, part {part}")));
     }
     let day = Period::containing(Grain::Day, stem.date());
-    let coverage = coverage_of_period(&context.call, &context.root, Some(day)).ok();
+    let coverage = context.coverage(day);
     let left_out = period::left_out(coverage.as_ref());
     let has_more = log.lines().last().is_some_and(|it| it.number() > last);
     let page =
@@ -61,7 +61,7 @@ pub(super) fn render(context: &PageContext, stem: &Stem, part: u32) -> CommandRe
     } else {
         String::new()
     };
-    Ok(PageContent { title: format!("Log {stem}{of}"), body })
+    Ok(PageContent::new(format!("Log {stem}{of}"), body))
 }
 
 /// The first lines of a log that are not blank.

@@ -140,14 +140,17 @@ fn page_of_file(context: &PageContext, path: &str) -> PageAddress {
 
 /// Shows a part of a page, or why it cannot be shown: one failure does not hide the rest.
 fn or_error(part: CommandResult<Markup>) -> Markup {
-    part.unwrap_or_else(|error: CommandError| {
-        html! {
-            p .problem role="alert" {
-                (error.to_string())
-                @for hint in error.hints() { " – " code { (hint) } }
-            }
+    part.unwrap_or_else(|error| problem(&error))
+}
+
+/// Shows what failed, and what to do.
+fn problem(error: &CommandError) -> Markup {
+    html! {
+        p .problem role="alert" {
+            (error.to_string())
+            @for hint in error.hints() { " – " code { (hint) } }
         }
-    })
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::{
     timeline::{FolderTimeline, neighbours},
 };
 use crate::{
-    commands::{coverage::coverage_of_period, error::CommandResult},
+    commands::error::CommandResult,
     memory::{
         address::Stem,
         period::{Grain, Period},
@@ -25,13 +25,13 @@ const LINES_MAX: usize = 240;
 pub(super) type LeftOut = HashMap<(String, u32), String>;
 
 pub(super) fn render(context: &PageContext, period: Period) -> CommandResult<PageContent> {
-    let timeline = FolderTimeline::of(context)?;
+    let timeline = context.timeline()?;
     let state = timeline.state_of(period);
     if state.logs == 0 && state.summary_chars.is_none() {
-        return Err(context.root.no_summary(&context.call, period)?);
+        return Err(context.root.no_summary_in(&context.call, timeline.inventory(), period));
     }
-    let stems: Vec<Stem> = timeline.inventory.logs_of(period).map(|it| it.0.clone()).collect();
-    let coverage = coverage_of_period(&context.call, &context.root, Some(period)).ok();
+    let stems: Vec<Stem> = timeline.inventory().logs_of(period).map(|it| it.0.clone()).collect();
+    let coverage = context.coverage(period);
     let body = html! {
         p .meta { (state.words()) }
         (parts(context, &timeline, period))
@@ -55,7 +55,7 @@ pub(super) fn render(context: &PageContext, period: Period) -> CommandResult<Pag
         }
         (neighbours(context, "Periods", &around(&timeline, period)))
     };
-    Ok(PageContent { title: title(period), body })
+    Ok(PageContent::new(title(period), body))
 }
 
 fn title(period: Period) -> String {
@@ -104,7 +104,8 @@ fn summary(
 ) -> CommandResult<Markup> {
     let path = context.root.vault.layout().summary(period);
     let Some(file) = context.file(&path)? else {
-        let error = context.root.no_summary(&context.call, period)?;
+        let error =
+            context.root.no_summary_in(&context.call, context.timeline()?.inventory(), period);
         return Ok(html! {
             p { (error.to_string()) "." }
             @for hint in error.hints() { p .meta { (hint) } }
@@ -119,7 +120,7 @@ fn summary(
                 ", " (found.uncovered.len()) " are left out."
             }
         }
-        p { (context.link(&PageAddress::Versions(path), "Versions")) }
+        p { (context.versions_link(&path, "Versions")) }
     })
 }
 
@@ -179,7 +180,7 @@ fn around(timeline: &FolderTimeline, period: Period) -> [Option<(PageAddress, St
     let of_day = |day| Period::containing(period.grain(), day);
     let mut before = None;
     let mut after = None;
-    for stem in timeline.inventory.logs.keys() {
+    for stem in timeline.inventory().logs.keys() {
         // Near the turn of a month, a day belongs to another month than its week does.
         let other = of_day(stem.date());
         if other < period {

@@ -1,5 +1,7 @@
 //! Review: what waits for a decision, with its sources; and the form to correct an item.
 
+use std::sync::Arc;
+
 use maud::{Markup, html};
 
 use super::{
@@ -30,11 +32,14 @@ const TEXT_BYTES_MAX: usize = 2_000;
 
 pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<PageContent> {
     let decided = fields.get("decided").is_some();
-    let queue = review::load_queue(&context.root, decided)?;
-    let entries = review::entries(&queue);
+    let entries = if decided {
+        Arc::new(review::entries(&review::load_queue(&context.root, true)?))
+    } else {
+        context.review_entries()?
+    };
     let waiting = entries.iter().filter(|it| it.verdict.is_none()).count();
     let body = html! {
-        @if let Some(done) = fields.get("done").and_then(done_words) { p .done role="status" { (done) } }
+        (outcome(fields, &entries))
         @if waiting == 0 { p { "Nothing waits for a decision." } }
         @match layout::form_token(context) {
             Some(token) if !entries.is_empty() => (decision_form(context, &token, &entries)),
@@ -50,18 +55,41 @@ pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<Pa
             }
         }
     };
-    Ok(PageContent { title: "Review".to_owned(), body })
+    Ok(PageContent::new("Review", body))
 }
 
-/// Returns what a decision did, by the word in the URL.
-fn done_words(done: &str) -> Option<&'static str> {
-    Some(match done {
-        "accept" => "Accepted. The next compaction updates what is derived from it.",
-        "refuse" => "Refused.",
-        "reopen" => "Waits again.",
-        "edit" => "Your words are written.",
-        _ => return None,
-    })
+/// Says what the last form did, and to which entries it did not: `done`, `count`, and `left` in the URL.
+fn outcome(fields: &Fields, entries: &[ReviewEntry]) -> Markup {
+    let count = fields.get("count").and_then(|it| it.parse::<usize>().ok()).unwrap_or(0);
+    let done = match fields.get("done") {
+        Some("accept") if count == 0 => "Nothing was accepted.".to_owned(),
+        Some("accept") => {
+            format!("Accepted: {count}. The next compaction updates what is derived from it.")
+        }
+        Some("refuse") => format!("Refused: {count}."),
+        Some("reopen") => format!("Withdrawn: {count}."),
+        Some("edit") => "Your words are written.".to_owned(),
+        _ => return html! {},
+    };
+    let left: Vec<&str> = fields.all("left").take(ENTRIES_MAX).collect();
+    html! {
+        p .done role="status" { (done) }
+        @if !left.is_empty() {
+            p { "Left as they were:" }
+            ul {
+                @for id in left {
+                    li { code { (id) } ": " (why_left(id, entries)) }
+                }
+            }
+        }
+    }
+}
+
+fn why_left(id: &str, entries: &[ReviewEntry]) -> &'static str {
+    match entries.iter().find(|it| it.id == id) {
+        Some(entry) => entry.refusal().unwrap_or("it could not be applied; try it alone"),
+        None => "it waits no longer",
+    }
 }
 
 /// Says how many entries are not shown.
@@ -221,5 +249,5 @@ pub(in crate::web) fn correct_page(
         }
         p { (context.link(&PageAddress::Item(path.to_owned(), line), "Where it comes from")) }
     };
-    PageContent { title: "Correct".to_owned(), body }
+    PageContent::new("Correct", body)
 }

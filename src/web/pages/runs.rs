@@ -2,12 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::{or_error, page_of_file};
+use super::{or_error, page_of_file, problem};
 use crate::{
     commands::{
         error::{CommandError, CommandResult},
         history::{HistoryReader, RunSummary, recorded_run, recorded_runs},
-        status::health::{FolderHealth, JobState},
+        status::health::{FolderHealth, JobState, daemon_state},
+        ui::counted,
         undo,
     },
     compaction::{
@@ -20,6 +21,7 @@ use crate::{
         address::PageAddress,
         context::{Fields, PageContext},
         layout::{self, PageContent},
+        page_compaction::CompactionResult,
         progress,
     },
 };
@@ -32,19 +34,21 @@ const JOBS_MAX: usize = 400;
 const NAMED_MAX: usize = 3;
 
 pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<PageContent> {
-    let health = FolderHealth::read(&context.call, &context.root.settings.path);
+    let health = context.health();
     let past = HistoryReader::open(&context.call, &context.root)?;
     let (runs, older) = recorded_runs(&past, RUNS_MAX)?;
-    let running = progress::running_in(context.root.vault.layout())?;
+    let running = progress::running(context.root.vault.layout(), &context.shared.compaction)?;
+    let started = fields.get("started").and_then(|it| it.parse().ok());
+    let result = started.and_then(|it| context.shared.compaction.result_of(it));
     let body = html! {
         @if let Some(run) = fields.get("undone").and_then(|it| it.parse::<i64>().ok()) {
             p .done role="status" { "Undone by " (context.link(&PageAddress::Run(run), format!("run {run}"))) "." }
         }
-        @if fields.get("compacted").is_some() { p .done role="status" { "Done." } }
+        @if let Some(result) = result { (compaction_result(&result)) }
         p .running data-run=(running.as_deref().unwrap_or_default()) role="status" aria-live="polite" {
             @match &running { Some(what) => (what), None => "Nothing runs now." }
         }
-        (or_error(health.map(|it| state(context, &it))))
+        (or_error(health.and_then(|it| state(context, &it))))
         h2 { "History" }
         @if runs.is_empty() { p { "No run yet." } }
         div .table role="region" aria-label="Runs" tabindex="0" {
@@ -55,12 +59,24 @@ pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<Pa
         }
         @if older > 0 { p { "and " (older) " older" } }
     };
-    Ok(PageContent { title: "Runs".to_owned(), body })
+    Ok(PageContent::new("Runs", body).changing(running.is_some()))
 }
 
-fn state(context: &PageContext, health: &FolderHealth) -> Markup {
-    html! {
-        p { (health.line()) "." @if let Some(next) = &health.next_due { " Next: " (next) "." } }
+/// Says what became of the compaction that this page started.
+fn compaction_result(result: &CompactionResult) -> Markup {
+    match result {
+        Ok(0) => html! { p .done role="status" { "Done." } },
+        Ok(failed) => html! {
+            p .problem role="alert" { (counted(*failed, "job", "jobs")) " failed; see below." }
+        },
+        Err(error) => problem(error),
+    }
+}
+
+fn state(context: &PageContext, health: &FolderHealth) -> CommandResult<Markup> {
+    let daemon = daemon_state(&context.root)?;
+    Ok(html! {
+        p { (health.line(daemon)) "." @if let Some(next) = &health.next_due { " Next: " (next) "." } }
         (jobs("Stuck: these wait for you", "stuck", &health.stuck))
         (jobs("Failed when last tried", "stuck", &health.failed))
         (jobs("Due", "due", &health.due))
@@ -75,7 +91,7 @@ fn state(context: &PageContext, health: &FolderHealth) -> Markup {
                 p .buttons { button name="do" value="compact" { "Run everything that is due" } }
             }
         }
-    }
+    })
 }
 
 fn jobs(title: &str, class: &str, jobs: &[JobState]) -> Markup {
@@ -141,7 +157,7 @@ pub(super) fn one(context: &PageContext, number: i64) -> CommandResult<PageConte
         (files(context, "Written", &run.written))
         (files(context, "Removed", &run.removed))
     };
-    Ok(PageContent { title: format!("Run {number}"), body })
+    Ok(PageContent::new(format!("Run {number}"), body))
 }
 
 /// Returns whether a job ended without doing its work.
@@ -191,7 +207,7 @@ fn files(context: &PageContext, title: &str, paths: &[String]) -> Markup {
                     li {
                         (context.link(&page_of_file(context, path), path))
                         @if context.root.vault.layout().kind_of(path).is_some() {
-                            " " (context.link(&PageAddress::Versions(path.clone()), "versions"))
+                            " " (context.versions_link(path, "versions"))
                         }
                     }
                 }
@@ -235,7 +251,7 @@ pub(super) fn undo_preview(context: &PageContext, number: i64) -> CommandResult<
             None => p { "Nothing can be changed here: the page was opened with --read-only." },
         }
     };
-    Ok(PageContent { title: format!("Undo run {number}"), body })
+    Ok(PageContent::new(format!("Undo run {number}"), body))
 }
 
 fn undo_files(context: &PageContext, plan: &UndoPlan) -> Markup {

@@ -41,7 +41,7 @@ pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<Pa
         (hits)
     };
     let title = if words.is_empty() { "Search".to_owned() } else { format!("Search: {words}") };
-    Ok(PageContent { title, body })
+    Ok(PageContent::new(title, body))
 }
 
 /// Returns the names of the people that have a memory.
@@ -111,7 +111,7 @@ fn hits(context: &PageContext, fields: &Fields) -> CommandResult<Markup> {
     let query = query(context, fields)?;
     let options = SearchOptions { limit: HITS_MAX, context: 0, raw: false, today: context.today() };
     let found =
-        search::find(&context.call, &context.root, &query, options, Some(&context.search_cache))?;
+        search::find(&context.call, &context.root, &query, options, Some(&context.shared.search))?;
     let mut highlighter = Highlighter::of(&query.words);
     let groups = recall_search::group_duplicates(&found.hits);
     Ok(html! {

@@ -9,7 +9,7 @@ use crate::{
         workspace::no_such_file,
     },
     memory::address::Stem,
-    recall::{framing::sanitize_line, trace::TraceSources as _},
+    recall::framing::sanitize_line,
     web::{
         address::PageAddress,
         context::{CitedLine, PageContext, shown_text},
@@ -38,7 +38,7 @@ pub(super) fn render(context: &PageContext) -> CommandResult<PageContent> {
         }
         @if records.len() > RECORDS_MAX { p { "and " (records.len() - RECORDS_MAX) " older" } }
     };
-    Ok(PageContent { title: "Sessions".to_owned(), body })
+    Ok(PageContent::new("Sessions", body))
 }
 
 fn record_line(context: &PageContext, record: &RecordListItem) -> Markup {
@@ -62,7 +62,7 @@ fn record_line(context: &PageContext, record: &RecordListItem) -> Markup {
 pub(super) fn one(context: &PageContext, stem: &Stem) -> CommandResult<PageContent> {
     let is_record = stem.is_session();
     let log = context.log(stem).filter(|_| is_record).ok_or_else(|| no_such_file(stem.as_str()))?;
-    let citing = citing_lines(context, stem);
+    let citing = citing_lines(context, stem)?;
     let mut chars = 0;
     let lines: Vec<_> = log
         .lines()
@@ -98,18 +98,18 @@ pub(super) fn one(context: &PageContext, stem: &Stem) -> CommandResult<PageConte
         }
         @if count > lines.len() { p { "and " (count - lines.len()) " more lines: " code { "memoird session show " (stem) } } }
     };
-    Ok(PageContent { title: format!("Session {stem}"), body })
+    Ok(PageContent::new(format!("Session {stem}"), body))
 }
 
 /// Returns the lines of logs that name a record.
-fn citing_lines(context: &PageContext, record: &Stem) -> Vec<CitedLine> {
+fn citing_lines(context: &PageContext, record: &Stem) -> CommandResult<Vec<CitedLine>> {
     let mut found = Vec::new();
-    for stem in context.root.logs_citing_session(record) {
+    for stem in context.logs_naming(record)? {
         let Some(log) = context.log(&stem) else { continue };
         for line in log.lines().iter().filter(|it| it.text().contains(record.as_str())) {
             let text = Some(shown_text(line).to_owned());
             found.push(CitedLine { stem: stem.clone(), number: line.number(), text });
         }
     }
-    found
+    Ok(found)
 }

@@ -1,19 +1,21 @@
 //! Timeline: years, months, weeks, and days as bars, with what became of each.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    rc::Rc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{Datelike as _, NaiveDate, TimeDelta};
+use chrono::{DateTime, Datelike as _, NaiveDate, TimeDelta, Utc};
 use maud::{Markup, html};
 
 use super::size;
 use crate::{
-    commands::error::{CommandError, CommandResult},
+    commands::{
+        error::{CommandError, CommandResult},
+        ui::counted,
+        workspace::{Invocation, MemoryRoot},
+    },
     compaction::{
-        self,
+        self, RootSnapshot,
         plan::{CompactionPlan, Selection, WaitCause},
+        up_to_date,
     },
     engine::configured,
     memory::{
@@ -35,8 +37,10 @@ use crate::{
 
 /// The files of a folder and what became of each period.
 pub(in crate::web) struct FolderTimeline {
-    pub(super) inventory: Inventory,
+    snapshot: RootSnapshot,
     plan: CompactionPlan,
+    /// When the plan may become another although no file changes.
+    pub(in crate::web) valid_until: DateTime<Utc>,
     /// What the last job of each tier and period read and wrote.
     metrics: BTreeMap<(Tier, Period), JobMetrics>,
     first_day: Option<NaiveDate>,
@@ -53,6 +57,8 @@ pub(super) struct PeriodState {
     pub(super) summary_chars: Option<usize>,
     /// Lines that reached no item, and items, by the last job.
     left_out: Option<(u32, u32)>,
+    /// Statements that its days added to memories, by their last jobs.
+    statements: u32,
     /// The share of the logs' characters in the summary.
     share: Option<f64>,
     /// The class of the state, and its words.
@@ -60,28 +66,15 @@ pub(super) struct PeriodState {
 }
 
 impl FolderTimeline {
-    /// Returns the timeline of a folder, which is read once for all pages of a context.
-    pub(super) fn of(context: &PageContext) -> CommandResult<Rc<Self>> {
-        if let Some(known) = context.timeline.get() {
-            return Ok(Rc::clone(known));
-        }
-        let timeline = Rc::new(Self::read(context)?);
-        Ok(Rc::clone(context.timeline.get_or_init(|| timeline)))
-    }
-
-    fn read(context: &PageContext) -> CommandResult<Self> {
-        let root = &context.root;
+    /// Reads the files and the database of a folder.
+    pub(in crate::web) fn read(call: &Invocation, root: &MemoryRoot) -> CommandResult<Self> {
         let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-        let (view, receipts) =
+        let (snapshot, receipts) =
             compaction::read_snapshot_with_receipts(&root.vault, lineage.as_ref())?;
         let engine = configured::engine_id(&root.settings.settings);
-        let plan = compaction::plan_snapshot(
-            &view,
-            &root.settings,
-            &engine,
-            &Selection::default(),
-            context.call.now,
-        );
+        let selection = Selection::default();
+        let plan =
+            compaction::plan_snapshot(&snapshot, &root.settings, &engine, &selection, call.now);
         let mut metrics = BTreeMap::new();
         let mut newest = BTreeMap::new();
         for job in receipts {
@@ -91,19 +84,30 @@ impl FolderTimeline {
                 metrics.insert(key, receipt.metrics);
             }
         }
-        let inventory = view.inventory;
+        let inventory = &snapshot.inventory;
         let days = || inventory.logs.keys().map(crate::memory::address::Stem::date);
         let (first_day, last_day) = (days().min(), days().max());
-        Ok(Self { inventory, plan, metrics, first_day, last_day })
+        let valid_until = up_to_date::plan_valid_until(&plan, inventory, &root.settings, call.now);
+        Ok(Self { snapshot, plan, valid_until, metrics, first_day, last_day })
+    }
+
+    /// Returns the files.
+    pub(in crate::web) fn inventory(&self) -> &Inventory {
+        &self.snapshot.inventory
+    }
+
+    /// Returns the files with what is recorded of them, and what is due.
+    pub(in crate::web) fn snapshot_and_plan(&self) -> (&RootSnapshot, &CompactionPlan) {
+        (&self.snapshot, &self.plan)
     }
 
     pub(super) fn state_of(&self, period: Period) -> PeriodState {
         let tier = Tier::of_period(period);
         let summaries = match period.grain() {
-            Grain::Month => &self.inventory.monthly,
-            _ => &self.inventory.weekly,
+            Grain::Month => &self.inventory().monthly,
+            _ => &self.inventory().weekly,
         };
-        let logs = self.inventory.logs_of(period);
+        let logs = self.inventory().logs_of(period);
         let (logs, volume) =
             logs.fold((0, 0), |(count, sum), (_, log)| (count + 1, sum + log.stamp.size));
         let metrics = self.metrics.get(&(tier, period));
@@ -122,15 +126,23 @@ impl FolderTimeline {
             volume,
             summary_chars: summary.map(|it| it.chars),
             left_out: metrics.map(|it| (it.uncovered, it.items)),
+            statements: self.statements_of(period),
             share: summary.and_then(|it| share(it.chars as u64, volume)),
             state,
         }
     }
 
+    /// Returns how many statements the days of a period added to memories.
+    fn statements_of(&self, period: Period) -> u32 {
+        let days = period.first().iter_days().take_while(|it| *it < period.end());
+        let jobs = days.map(|it| (Tier::Extract, Period::containing(Grain::Day, it)));
+        jobs.filter_map(|it| Some(self.metrics.get(&it)?.items)).sum()
+    }
+
     /// Returns the years that have a log or a summary.
     fn years(&self) -> BTreeSet<i32> {
-        let logs = self.inventory.logs.keys().map(crate::memory::address::Stem::date);
-        let summaries = self.inventory.weekly.keys().chain(self.inventory.monthly.keys());
+        let logs = self.inventory().logs.keys().map(crate::memory::address::Stem::date);
+        let summaries = self.inventory().weekly.keys().chain(self.inventory().monthly.keys());
         // A week belongs to the year of its Thursday, which names it.
         let days = summaries.map(|it| match it.grain() {
             Grain::Week => it.first() + TimeDelta::days(3),
@@ -142,7 +154,7 @@ impl FolderTimeline {
     /// Returns whether a day without a log lies between days with one.
     fn is_gap(&self, day: NaiveDate) -> bool {
         let is_inside = self.first_day < Some(day) && Some(day) < self.last_day;
-        is_inside && self.inventory.logs_of(Period::containing(Grain::Day, day)).next().is_none()
+        is_inside && self.inventory().logs_of(Period::containing(Grain::Day, day)).next().is_none()
     }
 
     /// Returns the bar of a period.
@@ -169,6 +181,17 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 impl PeriodState {
+    /// Describes the summary: its items and its length.
+    fn summary_words(&self) -> String {
+        let Some(chars) = self.summary_chars else { return "–".to_owned() };
+        match self.left_out {
+            Some((_, items)) if items > 0 => {
+                format!("{}, {chars} characters", counted(items as usize, "item", "items"))
+            }
+            _ => format!("{chars} characters"),
+        }
+    }
+
     /// Describes the period in words.
     pub(super) fn words(&self) -> String {
         let logs = match self.logs {
@@ -182,11 +205,16 @@ impl PeriodState {
         };
         let left_out = match self.left_out {
             Some((lines, _)) if self.summary_chars.is_some() => format!(", {lines} lines left out"),
-            Some((_, items)) if items > 0 => format!(", {items} statements kept"),
             _ => String::new(),
         };
+        let statements = match self.statements {
+            0 => String::new(),
+            count => {
+                format!(", {} in memories", counted(count as usize, "statement", "statements"))
+            }
+        };
         let state = self.state.as_ref().map(|it| format!(", {}", it.1)).unwrap_or_default();
-        format!("{logs}{summary}{left_out}{state}")
+        format!("{logs}{summary}{left_out}{statements}{state}")
     }
 }
 
@@ -204,11 +232,11 @@ fn legend() -> Markup {
 }
 
 pub(super) fn years(context: &PageContext) -> CommandResult<PageContent> {
-    let timeline = FolderTimeline::of(context)?;
+    let timeline = context.timeline()?;
     let body = html! {
         @match (timeline.first_day, timeline.last_day) {
             (Some(first), Some(last)) => {
-                p { (timeline.inventory.logs.len()) " logs, from " (first) " to " (last) "." }
+                p { (timeline.inventory().logs.len()) " logs, from " (first) " to " (last) "." }
                 (legend())
                 @for year in timeline.years().into_iter().rev() {
                     section aria-labelledby=(format!("y{year}")) {
@@ -220,7 +248,7 @@ pub(super) fn years(context: &PageContext) -> CommandResult<PageContent> {
             _ => p { "There are no logs yet. " code { "memoird log \"…\"" } " writes the first one." },
         }
     };
-    Ok(PageContent { title: "Timeline".to_owned(), body })
+    Ok(PageContent::new("Timeline", body))
 }
 
 const MONTHS: [&str; 12] =
@@ -239,7 +267,7 @@ fn months(context: &PageContext, timeline: &FolderTimeline, year: i32) -> Markup
 }
 
 pub(super) fn year(context: &PageContext, year: i32) -> CommandResult<PageContent> {
-    let timeline = FolderTimeline::of(context)?;
+    let timeline = context.timeline()?;
     let years = timeline.years();
     if !years.contains(&year) {
         return Err(
@@ -264,7 +292,7 @@ pub(super) fn year(context: &PageContext, year: i32) -> CommandResult<PageConten
         h2 { "Months and weeks" }
         div .table role="region" aria-label="Months and weeks" tabindex="0" {
             table {
-                thead { tr { th scope="col" { "Period" } th scope="col" { "Logs" } th scope="col" { "Size" } th scope="col" { "Summary" } th scope="col" { "Lines left out" } th scope="col" { "State" } } }
+                thead { tr { th scope="col" { "Period" } th scope="col" { "Logs" } th scope="col" { "Size" } th scope="col" { "In memories" } th scope="col" { "Summary" } th scope="col" { "Lines left out" } th scope="col" { "State" } } }
                 tbody {
                     @for month in &months_of_year {
                         @let has_logs = month.weeks().iter().any(|it| timeline.state_of(*it).logs > 0);
@@ -282,7 +310,7 @@ pub(super) fn year(context: &PageContext, year: i32) -> CommandResult<PageConten
             it.map(|it| (PageAddress::Timeline(Some(*it)), it.to_string()))
         })))
     };
-    Ok(PageContent { title: year.to_string(), body })
+    Ok(PageContent::new(year.to_string(), body))
 }
 
 fn row(context: &PageContext, timeline: &FolderTimeline, period: Period) -> Markup {
@@ -292,7 +320,8 @@ fn row(context: &PageContext, timeline: &FolderTimeline, period: Period) -> Mark
             th scope="row" { (context.link(&PageAddress::Period(period), period.to_string())) }
             td .number { (state.logs) }
             td .number { (size(state.volume)) }
-            td { @match state.summary_chars { Some(chars) => { (chars) " characters" }, None => "–" } }
+            td .number { @match state.statements { 0 => "–", count => (counted(count as usize, "statement", "statements")) } }
+            td { (state.summary_words()) }
             td .number { @match state.left_out { Some((lines, _)) => (lines), None => "–" } }
             td { @if let Some((class, words)) = &state.state { span class=(format!("tag {class}")) { (words) } } }
         }

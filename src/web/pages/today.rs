@@ -6,7 +6,11 @@ use maud::{Markup, html};
 use super::{age, cut, line_list, or_error};
 use crate::{
     commands::{
-        error::CommandResult, history::HistoryReader, review, status::health::FolderHealth,
+        error::CommandResult,
+        history::HistoryReader,
+        review::ReviewEntry,
+        status::health::{FolderHealth, daemon_state},
+        ui::counted,
     },
     memory::{
         joined,
@@ -22,18 +26,20 @@ type WisdomGroup<'a> = (Option<&'a str>, Vec<(u32, &'a WisdomEntry)>);
 
 /// How many lines of an entry are shown.
 const LINES_MAX: usize = 12;
+/// How many dots a strong entry has.
+const STRENGTH_MAX: usize = 5;
 /// How many entries of the review queue are named.
 const REVIEW_MAX: usize = 3;
 /// How many bytes of each are shown.
 const REVIEW_BYTES_MAX: usize = 160;
 
 pub(super) fn render(context: &PageContext) -> PageContent {
-    let health = FolderHealth::read(&context.call, &context.root.settings.path);
+    let health = context.health();
     // Without a database, the queue would be made from all logs; the review page does that.
     let has_curated = !context.root.vault.layout().curated().is_empty();
     let is_empty = health.as_ref().is_ok_and(|it| it.review == 0) && !has_curated;
     let body = html! {
-        (or_error(health.map(|it| health_line(context, &it))))
+        (or_error(health.and_then(|it| health_line(context, &it))))
         div .columns {
             section aria-labelledby="wisdom" {
                 h2 #wisdom { "What lasts" }
@@ -55,16 +61,17 @@ pub(super) fn render(context: &PageContext) -> PageContent {
             }
         }
     };
-    PageContent { title: "Today".to_owned(), body }
+    PageContent::new("Today", body)
 }
 
-fn health_line(context: &PageContext, health: &FolderHealth) -> Markup {
-    html! {
+fn health_line(context: &PageContext, health: &FolderHealth) -> CommandResult<Markup> {
+    let daemon = daemon_state(&context.root)?;
+    Ok(html! {
         p class=(if health.is_good() { "health good" } else { "health bad" }) {
-            (context.link(&PageAddress::Runs, health.line()))
+            (context.link(&PageAddress::Runs, health.line(daemon)))
             span .run-state data-run="" {}
         }
-    }
+    })
 }
 
 fn wisdom(context: &PageContext) -> Markup {
@@ -97,9 +104,7 @@ fn wisdom(context: &PageContext) -> Markup {
                 @for (line, entry) in entries { (entry_item(context, &path, *line, entry)) }
             }
         }
-        p {
-            (context.link(&PageAddress::Versions(path), "All versions of WISDOM.md"))
-        }
+        p { (context.versions_link(&path, "All versions of WISDOM.md")) }
     }
 }
 
@@ -117,7 +122,7 @@ fn entry_item(context: &PageContext, path: &str, line: u32, entry: &WisdomEntry)
                     details {
                         summary {
                             "why" span .meta {
-                                " " (count) @if count == 1 { " line" } @else { " lines" }
+                                " " (strength(days)) (count) @if count == 1 { " line" } @else { " lines" }
                                 @if days > 1 { " of " (days) " logs" }
                                 ", " (age(context, meta.last_reinforced))
                                 @if !entry.is_managed() { ", edited by you" }
@@ -137,12 +142,23 @@ fn entry_item(context: &PageContext, path: &str, line: u32, entry: &WisdomEntry)
     }
 }
 
+/// Shows how well an entry is supported: a dot for each log that says it, up to [`STRENGTH_MAX`]. What few logs say is
+/// the first to go when `WISDOM.md` is full.
+fn strength(logs: usize) -> Markup {
+    let filled = logs.min(STRENGTH_MAX);
+    html! {
+        span .strength title=(format!("strength: in {}", counted(logs, "log", "logs"))) aria-hidden="true" {
+            ("●".repeat(filled)) ("○".repeat(STRENGTH_MAX - filled))
+        }
+        " "
+    }
+}
+
 fn to_review(context: &PageContext) -> CommandResult<Markup> {
-    let queue = review::load_queue(&context.root, false)?;
-    let entries = review::entries(&queue);
+    let entries = context.review_entries()?;
     let rules = &context.root.rules;
     // What waits is shown on the review page alone, which an export does not have.
-    let shown = |entry: &review::ReviewEntry| match entry.what {
+    let shown = |entry: &ReviewEntry| match entry.what {
         "line" => quarantine::PLACEHOLDER.to_owned(),
         _ => cut(&sanitize_line(&entry.text, rules), REVIEW_BYTES_MAX),
     };
@@ -172,6 +188,9 @@ fn changes(context: &PageContext) -> CommandResult<Markup> {
     let (Some(newest), false) = (history.versions.last(), history.is_unrecorded()) else {
         return Ok(html! { p { "No version is recorded yet." } });
     };
+    if context.is_export() {
+        return Ok(html! { p { "WISDOM.md was written " (past.local_time(newest.at)) "." } });
+    }
     let text = |version| -> CommandResult<String> {
         Ok(joined::visible(&past.version_text(&history, version)?).to_owned())
     };

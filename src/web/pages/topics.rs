@@ -7,6 +7,7 @@ use super::age;
 use crate::{
     commands::error::CommandResult,
     memory::{
+        address::Citation,
         item::Item,
         statement::{MemoryStatement, StatementKind, statements_of},
         typed::{MemoryType, TypedMemory},
@@ -17,6 +18,11 @@ use crate::{
 
 /// How many statements a list has; each memory has a page with all of its own.
 const STATEMENTS_MAX: usize = 60;
+
+/// How many statements unfold below a memory.
+const STATES_MAX: usize = 6;
+/// How many memories of a type unfold; the others have their pages.
+const UNFOLDED_MAX: usize = 20;
 
 /// A memory with its sanitized statements.
 struct Topic {
@@ -40,7 +46,7 @@ pub(super) fn render(context: &PageContext) -> CommandResult<PageContent> {
                 section aria-labelledby=(kind.name()) {
                     h2 id=(kind.name()) { (title(kind)) }
                     ul .topics {
-                        @for topic in of_kind {
+                        @for (i, topic) in of_kind.into_iter().enumerate() {
                             li {
                                 (context.link(&PageAddress::File(topic.path.clone()), html! { span dir="auto" lang="" { (topic.name) } }))
                                 span .meta {
@@ -48,6 +54,7 @@ pub(super) fn render(context: &PageContext) -> CommandResult<PageContent> {
                                     @if topic.statements.len() == 1 { " statement" } @else { " statements" }
                                     @if let Some(day) = topic.newest { ", " (age(context, day)) }
                                 }
+                                @if i < UNFOLDED_MAX { (states(context, topic)) }
                             }
                         }
                     }
@@ -59,7 +66,35 @@ pub(super) fn render(context: &PageContext) -> CommandResult<PageContent> {
         (list(context, &topics, "open", "Open", |it| it.kind == StatementKind::Open))
         (list(context, &topics, "stopped", "Stopped", |it| it.kind == StatementKind::Retired))
     };
-    Ok(PageContent { title: "Topics".to_owned(), body })
+    Ok(PageContent::new("Topics", body))
+}
+
+/// Shows what a memory says of its topic: how it was and is first, then what is newest.
+fn states(context: &PageContext, topic: &Topic) -> Markup {
+    let has_changed = |it: &MemoryStatement| markdown::former_value(&it.item.text).is_some();
+    let mut shown: Vec<&(u32, MemoryStatement)> = topic.statements.iter().collect();
+    shown.sort_by_key(|(_, it)| std::cmp::Reverse((has_changed(it), newest_day(&it.item))));
+    shown.truncate(STATES_MAX);
+    html! {
+        @if !shown.is_empty() {
+            details {
+                summary { @if shown.iter().any(|it| has_changed(&it.1)) { "how it was and is" } @else { "what it says" } }
+                ul .lines lang="" {
+                    @for (line, statement) in shown {
+                        li {
+                            span dir="auto" { (markdown::statement_text(&statement.item.text)) }
+                            @if let Some(day) = newest_day(&statement.item) { span .meta { " " (age(context, day)) } }
+                            (markdown::item_actions(context, &topic.path, *line))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn newest_day(item: &Item) -> Option<NaiveDate> {
+    item.citation.as_ref().map(Citation::newest_date)
 }
 
 fn read(context: &PageContext) -> CommandResult<Vec<Topic>> {
@@ -104,15 +139,13 @@ fn list(
     title: &str,
     is_listed: impl Fn(&MemoryStatement) -> bool,
 ) -> Markup {
-    let newest =
-        |item: &Item| item.citation.as_ref().map(crate::memory::address::Citation::newest_date);
     let mut found: Vec<(&Topic, u32, &Item)> = topics
         .iter()
         .flat_map(|topic| topic.statements.iter().map(move |(line, it)| (topic, *line, it)))
         .filter(|(_, _, it)| is_listed(it))
         .map(|(topic, line, it)| (topic, line, &it.item))
         .collect();
-    found.sort_by_key(|it| std::cmp::Reverse(newest(it.2)));
+    found.sort_by_key(|it| std::cmp::Reverse(newest_day(it.2)));
     html! {
         @if !found.is_empty() {
             section aria-labelledby=(id) {
@@ -123,7 +156,7 @@ fn list(
                             span dir="auto" { (markdown::statement_text(&item.text)) }
                             span .meta {
                                 " " (context.link(&PageAddress::File(topic.path.clone()), &topic.name))
-                                @if let Some(day) = newest(item) { ", " (age(context, day)) }
+                                @if let Some(day) = newest_day(item) { ", " (age(context, day)) }
                             }
                             (markdown::item_actions(context, &topic.path, *line))
                         }

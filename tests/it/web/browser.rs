@@ -315,9 +315,9 @@ fn a_browser_uses_keys_and_forms_and_needs_no_script() {
     browser.press("x");
     browser.wait_for("!!document.querySelector('input[name=id]:checked')");
     browser.press("d");
-    browser.wait_for("location.search === '?done=refuse'");
+    browser.wait_for("location.search.startsWith('?done=refuse&')");
     browser.wait_for_page("review");
-    browser.wait_for("document.body.innerText.includes('Refused.')");
+    browser.wait_for("document.body.innerText.includes('Refused: 1.')");
 
     // The page of runs follows a stream of events.
     browser.press("u");

@@ -40,8 +40,18 @@ impl Answer {
 impl PageServer {
     /// Starts `memoird serve` on a folder.
     pub(super) fn start(root: &Root, args: &[&str]) -> Self {
+        Self::start_with(root, args, &[], Stdio::null())
+    }
+
+    /// Starts `memoird serve` with variables of the environment, and with its errors going to `stderr`.
+    pub(super) fn start_with(
+        root: &Root,
+        args: &[&str],
+        variables: &[(&str, &str)],
+        stderr: Stdio,
+    ) -> Self {
         let mut command = root.process(&[&["serve"], args].concat());
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        command.envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(stderr);
         let mut child = command.spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
@@ -131,6 +141,23 @@ impl PageServer {
 
     /// Returns the beginning of the stream of events.
     pub(super) fn first_event(&self) -> String {
+        let mut event = String::new();
+        for line in self.events() {
+            event.extend([&line[..], "\n"]);
+            if line.starts_with("data: ") {
+                break;
+            }
+        }
+        event
+    }
+
+    /// Returns when the stream of events says that nothing runs.
+    pub(super) fn wait_until_idle(&self) {
+        assert!(self.events().any(|it| it == "data: idle"), "the stream has ended");
+    }
+
+    /// Returns the lines of the stream of events.
+    fn events(&self) -> impl Iterator<Item = String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let (port, cookie, base) = (self.port, &self.cookie, &self.base);
@@ -138,13 +165,7 @@ impl PageServer {
             "GET {base}/events/0 HTTP/1.1\r\nHost: localhost:{port}\r\nCookie: {cookie}\r\n\r\n"
         );
         stream.write_all(request.as_bytes()).unwrap();
-        let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
-        let mut event = String::new();
-        while !event.contains("data: ") {
-            event += &lines.next().unwrap();
-            event.push('\n');
-        }
-        event
+        BufReader::new(stream).lines().map(Result::unwrap)
     }
 
     /// Returns a page that must be there.

@@ -23,6 +23,11 @@ fn an_export_has_no_forms_and_no_broken_links() {
         let page = fs::read_to_string(dir.join(file)).unwrap();
         assert!(!page.contains("<form") && !page.contains("<script"), "{file}");
         let elements = html::check_page(&page);
+        let mut policies =
+            elements.iter().filter(|it| it.get("http-equiv") == Some("Content-Security-Policy"));
+        let policy = policies.next().and_then(|it| it.get("content")).unwrap_or_default();
+        assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{file}");
+        assert!(html::text(&page).contains("Older versions, what was forgotten"), "{file}");
         for link in html::links(&elements) {
             let (path, id) = link.split_once('#').unwrap_or((&link, ""));
             if path.is_empty() {
@@ -72,4 +77,33 @@ fn an_export_has_nothing_that_is_quarantined() {
         assert!(!server.get(&format!("/r/0/{path}")).contains(CANARY), "{path}");
     }
     assert!(server.get("/r/0/review").contains(CANARY));
+}
+
+#[test]
+fn an_export_has_no_words_of_older_versions() {
+    const CANARY: &str = "canary4711";
+    let root = Root::empty("replaced");
+    root.write("memoird.yaml", "zone: Europe/Berlin\n");
+    let log = |word: &str| {
+        format!(
+            "- Importer v2 shipped, 3.2 s per GB\n- The pump of well 4 was replaced by Ines\n\
+             - Decided to use {word} for the archive, because one file is easy to back up\n"
+        )
+    };
+    root.write("memory/2026-03-03.md", &log(CANARY));
+    root.run_with_digest(&["compact"]).ok();
+    assert!(root.read("WISDOM.md").contains(CANARY));
+    root.write("memory/2026-03-03.md", &log("SQLite"));
+    root.run_with_digest(&["compact"]).ok();
+    for path in ["WISDOM.md", "memory/weekly/2026-W10.md"] {
+        assert!(!root.read(path).contains(CANARY), "{path}");
+    }
+    let server = PageServer::entered(&root, &[]);
+    assert!(server.get("/r/0/versions/memory/weekly/2026-W10.md").contains(CANARY));
+    let dir = root.home("exported");
+    root.run(&["export", dir.to_str().unwrap()]).ok();
+    for file in fs::read_dir(&dir).unwrap() {
+        let path = file.unwrap().path();
+        assert!(!fs::read_to_string(&path).unwrap().contains(CANARY), "{path:?}");
+    }
 }

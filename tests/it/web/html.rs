@@ -26,6 +26,7 @@ const KNOWN: &[&str] = &[
     "title",
     "link",
     "script",
+    "noscript",
     "body",
     "a",
     "header",

@@ -3,6 +3,8 @@
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fmt::Write as _,
+    fs,
+    time::{Duration, Instant},
 };
 
 use super::{client::PageServer, compacted, html};
@@ -66,7 +68,7 @@ fn pages_show_what_the_verbs_show() {
         let words: String = plain(entry).chars().take(40).collect();
         assert!(today.replace(['`', '*'], "").contains(&words), "{entry}");
     }
-    assert!(today.contains("why 1 line, "), "{today}");
+    assert!(today.contains("why ●○○○○ 1 line, "), "{today}");
 
     // A week has its summary and its logs, with the reason why a line was left out.
     let week = text("/r/0/period/2026-W14");
@@ -103,7 +105,7 @@ fn pages_show_what_the_verbs_show() {
 fn a_folder_without_anything_has_all_pages() {
     let root = Root::empty("new");
     root.write("memoird.yaml", "zone: Europe/Berlin\n");
-    std::fs::create_dir(root.path("memory")).unwrap();
+    fs::create_dir(root.path("memory")).unwrap();
     let server = PageServer::entered(&root, &[]);
     for path in
         ["", "timeline", "topics", "search", "search?q=x", "review", "runs", "cost", "sessions"]
@@ -132,7 +134,7 @@ fn a_page_records_no_edit() {
     let server = PageServer::entered(&root, &["--read-only"]);
     let path = "memory/weekly/2026-W14.md";
     root.write(path, &format!("{}\n- Added by hand\n", root.read(path)));
-    let database = || std::fs::read(root.path(".memoird/lineage.db")).unwrap();
+    let database = || fs::read(root.path(".memoird/lineage.db")).unwrap();
     let before = (root.files(), database());
     for page in ["item/12/memory/weekly/2026-W14.md", "period/2026-W14", "log/2026-04-02", ""] {
         server.ask("GET", &format!("/r/0/{page}"), &[], "");
@@ -179,4 +181,40 @@ fn a_week_of_ten_thousand_lines_has_small_pages() {
     }
     // The last line can be reached.
     assert!(server.get("/r/0/log/2026-03-03/5").contains("Measured station 1429"));
+}
+
+#[test]
+fn what_is_kept_between_requests_ends_with_a_change() {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let root = Root::small();
+    root.run_with_digest(&["compact"]).ok();
+    let log = root.home("log");
+    let stderr = fs::File::create(&log).unwrap().into();
+    let mut server =
+        PageServer::start_with(&root, &[], &[("MEMOIRD_LOG", "memoird=debug")], stderr);
+    server.enter();
+    let kept = || fs::read_to_string(&log).unwrap().matches("nothing has changed").count();
+    let shown = || html::text(&server.get("/r/0/runs"));
+    // What changed moments ago may change again within the same tick of the clock, so nothing is kept at first.
+    let shown_when_kept = || {
+        let (before, deadline) = (kept(), Instant::now() + PATIENCE);
+        loop {
+            let page = shown();
+            if kept() > before {
+                return page;
+            }
+            assert!(Instant::now() < deadline, "nothing is kept");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let quiet = shown_when_kept();
+    assert!(quiet.contains("nothing due"), "{quiet}");
+    root.append("memory/2026-03-10.md", "- The valves of well 4 were replaced by Ines\n");
+    let changed = shown();
+    assert!(changed.contains("weekly 2026-W11"), "{changed}");
+    assert_eq!(shown_when_kept(), changed);
+    root.run_with_digest(&["compact"]).ok();
+    let compacted = shown();
+    assert!(compacted.contains("nothing due"), "{compacted}");
+    assert_eq!(shown_when_kept(), compacted);
 }

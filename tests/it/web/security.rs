@@ -1,5 +1,7 @@
 //! Only one browser of this machine may ask, and nothing in a log becomes part of a page.
 
+use std::net::TcpStream;
+
 use super::{client::PageServer, compacted, html};
 use crate::support::{Root, write_file};
 
@@ -196,9 +198,10 @@ fn markup_in_any_field_is_text() {
     let mut pages = vec![
         format!("/r/0/search?q={query}&since={query}&tier={query}&person={query}"),
         "/r/0/search?q=importer".to_owned(),
-        format!("/r/0/review?done={query}"),
+        format!("/r/0/review?done={query}&count={query}"),
+        format!("/r/0/review?done=accept&left={query}"),
         "/r/0/review?decided=1".to_owned(),
-        format!("/r/0/runs?undone={query}&compacted={query}"),
+        format!("/r/0/runs?undone={query}&started={query}"),
         format!("/r/0/versions/WISDOM.md?from={query}"),
         format!("/r/0/{query}"),
     ];
@@ -289,4 +292,14 @@ fn the_browser_gets_a_file_and_no_token() {
     assert!(Command::new("/bin/kill").args(["-TERM", &pid]).status().unwrap().success());
     child.wait().unwrap();
     assert!(!file.exists());
+}
+
+#[test]
+fn idle_connections_keep_nobody_out() {
+    let root = Root::small();
+    let server = PageServer::entered(&root, &[]);
+    let idle: Vec<TcpStream> =
+        (0..300).map(|_| TcpStream::connect(("127.0.0.1", server.port)).unwrap()).collect();
+    server.get("/r/0/");
+    drop(idle);
 }

@@ -22,6 +22,8 @@ pub struct RootStamp {
     pub all: ContentHash,
     /// The latest change (ctime) of any of them except the private files, in nanoseconds since 1970 UTC.
     pub newest_ns: i64,
+    /// The latest change (ctime) of a private file, in nanoseconds since 1970 UTC.
+    pub newest_private_ns: i64,
 }
 
 /// Which entries of a folder count.
@@ -37,7 +39,8 @@ enum FolderFilter {
 impl Vault {
     /// Computes the stamp of all files that a run reads, without reading any.
     pub(crate) fn root_stamp(&self) -> Result<RootStamp, VaultError> {
-        let mut hasher = StampHasher { bytes: Vec::new(), newest_ns: i64::MIN };
+        let mut hasher =
+            StampHasher { bytes: Vec::new(), newest_ns: i64::MIN, newest_private_ns: i64::MIN };
         let layout = &self.layout;
         if !layout.memory_dir().is_empty() {
             self.hash_folder(&mut hasher, "", FolderFilter::RootFiles)?;
@@ -58,7 +61,8 @@ impl Vault {
             }
         }
         self.hash_folder(&mut hasher, layout::PRIVATE_DIR, FolderFilter::PrivateFiles)?;
-        Ok(RootStamp { all: ContentHash::of(&hasher.bytes), newest_ns: hasher.newest_ns })
+        let StampHasher { bytes, newest_ns, newest_private_ns } = hasher;
+        Ok(RootStamp { all: ContentHash::of(&bytes), newest_ns, newest_private_ns })
     }
 
     fn hash_folder(
@@ -80,6 +84,7 @@ impl Vault {
 struct StampHasher {
     bytes: Vec<u8>,
     newest_ns: i64,
+    newest_private_ns: i64,
 }
 
 impl StampHasher {
@@ -119,7 +124,8 @@ impl StampHasher {
             };
             // A reader leaves an empty write-ahead log.
             let is_private = matches!(filter, FolderFilter::PrivateFiles);
-            if is_private && name.ends_with("-wal") && entry.stamp.size == 0 {
+            let is_write_ahead_log = is_private && name.ends_with("-wal");
+            if is_write_ahead_log && entry.stamp.size == 0 {
                 continue;
             }
             self.add_name(&name);
@@ -128,13 +134,15 @@ impl StampHasher {
                 self.add_numbers(&[entry.kind.as_raw_mode().into()]);
                 continue;
             }
-            let [mtime, ctime] = [entry.stamp.mtime_ns, entry.changed_ns].map(i64::cast_unsigned);
+            // SQLite gives it the owner of the database whenever root opens it, which changes nothing in it.
+            let changed_ns =
+                if is_write_ahead_log { entry.stamp.mtime_ns } else { entry.changed_ns };
+            let [mtime, ctime] = [entry.stamp.mtime_ns, changed_ns].map(i64::cast_unsigned);
             let access = (u64::from(entry.mode) << 32) | u64::from(entry.uid);
             let (inode, size) = (entry.stamp.inode, entry.stamp.size);
             self.add_numbers(&[inode, size, mtime, ctime, access, entry.link_count]);
-            if !is_private {
-                self.newest_ns = self.newest_ns.max(entry.changed_ns);
-            }
+            let newest = if is_private { &mut self.newest_private_ns } else { &mut self.newest_ns };
+            *newest = changed_ns.max(*newest);
         }
         Ok(())
     }
