@@ -139,7 +139,7 @@ pub(super) fn target_folder(
         |error| {
             // The general hint would suggest removing the existing folder from the configuration.
             let hint = match &error {
-                config::ConfigError::Overlap { outer, inner }
+                config::ConfigError::Overlap { outer, inner, .. }
                     if !outer.join(ROOT_FILE_NAME).is_file() =>
                 {
                     format!("name another folder; {} was not changed", inner.display())
