@@ -76,7 +76,9 @@ pub(super) fn set_up(
         }
     }
     let memory_dir = layout.memory_dir();
+    let general = args.project.as_ref().filter(|it| **it == path && !args.no_config);
     Ok(InitReport {
+        general: general.and_then(|_| kept_general_root(call, &path)),
         agent_name: PrivacyRules::mask_message(&settings.agent_name),
         zone: settings.zone.name.to_string(),
         memory_dir: if memory_dir.is_empty() { "." } else { memory_dir }.to_owned(),
@@ -89,6 +91,21 @@ pub(super) fn set_up(
         hooks_changed: false,
         to_do,
     })
+}
+
+/// Returns whether another folder could serve what belongs to no project. A second one would keep both from it, so a new
+/// one gets only the sessions in it.
+pub(super) fn has_other_general_root(call: &Invocation, path: &Path) -> bool {
+    call.config.general_roots().iter().any(|it| *it != path)
+}
+
+/// Returns the folder that goes on serving what belongs to no project after this one is added.
+fn kept_general_root(call: &Invocation, path: &Path) -> Option<PathBuf> {
+    let is_new = call.config.roots.iter().all(|it| it.path != path);
+    match call.config.general_roots().as_slice() {
+        [only] if is_new => Some(only.to_path_buf()),
+        _ => None,
+    }
 }
 
 /// Says how a running daemon learns of a folder that was added to the configuration.

@@ -128,11 +128,13 @@ impl StepPlanner<'_> {
             let name = file.display().to_string();
             return Ok(Some(InitStep { name, action: InitAction::WriteFile(file, text) }));
         }
-        self.to_do.push(format!(
-            "add the folder to `roots` in {} by hand: - path: {}",
-            file.display(),
-            root.display()
-        ));
+        let project = self.args.project.as_ref();
+        let entry = match project.map(|it| it.display()) {
+            Some(project) => format!("{{path: {}, project: {project}}}", root.display()),
+            None => format!("path: {}", root.display()),
+        };
+        let file = file.display();
+        self.to_do.push(format!("add the folder to `roots` in {file} by hand: - {entry}"));
         Ok(None)
     }
 
