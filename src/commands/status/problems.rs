@@ -122,12 +122,16 @@ impl LogScan {
     ) -> Result<(usize, Option<StatusProblem>), VaultError> {
         // A log that was deleted meanwhile has no characters.
         let Some(found) = folders.read(&file.path)? else { return Ok((0, None)) };
-        let chars = String::from_utf8_lossy(&found.bytes).chars().count();
+        // The scan reports logs that cannot be parsed.
+        let log = DailyLog::parse(stem.clone(), &found.bytes).ok();
+        let chars = match &log {
+            Some(log) => log.body_chars(),
+            None => String::from_utf8_lossy(&found.bytes).chars().count(),
+        };
         if !may_declare_origin(&found.bytes) {
             return Ok((chars, None));
         }
-        // The scan reports logs that cannot be parsed.
-        let error = DailyLog::parse(stem.clone(), &found.bytes).ok().and_then(|it| it.origin_error);
+        let error = log.and_then(|it| it.origin_error);
         let problem = |error: OriginError| StatusProblem {
             path: file.path.clone(),
             reason: error.to_string(),
