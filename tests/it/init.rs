@@ -123,7 +123,7 @@ fn folders_that_cannot_be_roots_are_refused() {
     insta::assert_snapshot!(root.run(&["init", "file"]), @r"
     $ memoird init file
     ! error: `~/agents/file` is a file, not a folder
-    !   try: memoird init ~/agents
+    !   try: memoird init ~/agents/NAME  # name a folder
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["init", "other", "--zone", "Berlin"]), @r"

@@ -60,6 +60,11 @@ pub(super) fn set_up(
             layout.memory_dir()
         ));
     }
+    if inventory.logs.is_empty() {
+        to_do.extend(misnamed_note(layout.root()).map(|it| {
+            format!("{it} is not the name of a log: rename such files to YYYY-MM-DD.md")
+        }));
+    }
     let steps =
         StepPlanner { call, global, args, layout, ui, to_do: &mut to_do }.plan(root_file)?;
     let wrote = steps.iter().map(|it| it.name.clone()).collect();
@@ -148,9 +153,13 @@ pub(super) fn target_folder(
     }
     let absolute = call.environment.absolute(named.unwrap_or(here), here);
     if let Some(file) = absolute.ancestors().find(|it| it.exists()).filter(|it| !it.is_dir()) {
-        let folder = file.parent().map(|it| format!("memoird init {}", it.display()));
+        let folder = file.parent().filter(|it| has_log(it) || it.join(ROOT_FILE_NAME).is_file());
+        let hint = match folder {
+            Some(folder) => format!("memoird init {}", folder.display()),
+            None => "name a folder: `memoird init ~/agents/NAME`".to_owned(),
+        };
         let what = format!("`{}` is a file, not a folder", file.display());
-        return Err(CommandError::usage(what).hints_from(folder));
+        return Err(CommandError::usage(what).hint(hint));
     }
     let path = call.config.resolve_root_path(named.unwrap_or(here), &call.environment).map_err(
         |error| {
@@ -239,6 +248,19 @@ fn memory_dir(args: &InitArgs, root: &Path, ui: &Ui, to_do: &mut Vec<String>) ->
 /// Returns whether a folder contains logs or archived logs.
 pub(super) fn has_log(dir: &Path) -> bool {
     log_count(dir) > 0
+}
+
+/// Returns the first file of a folder that is named after a day, but not as a log is.
+fn misnamed_note(dir: &Path) -> Option<String> {
+    let names = fs::read_dir(dir).into_iter().flatten().flatten();
+    let names = names.filter_map(|it| it.file_name().into_string().ok());
+    let is_misnamed = |it: &String| {
+        let stem = it.strip_suffix(".md").unwrap_or_default();
+        let is_date = stem.chars().all(|c| c.is_ascii_digit() || "-_. ".contains(c));
+        let digits = stem.chars().filter(char::is_ascii_digit).count();
+        is_date && digits == 8 && !matches!(layout::classify(it), MemoryFileName::Log(_))
+    };
+    names.filter(is_misnamed).min()
 }
 
 /// Counts the logs and archived logs of a folder.

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::config::zone::ZoneName;
 
-/// Create or adopt a memory folder
+/// Set up memory for agents or a folder
 ///
 /// Without arguments on a terminal, it also looks for agent programs, shows a plan (folders, hooks, service, import
 /// of recent sessions), and does it if you agree; `--yes` does it without asking, `--dry-run` shows it with every file.

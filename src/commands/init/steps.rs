@@ -228,8 +228,13 @@ pub(super) fn agreed_notes(
     let agreed = args.yes
         || (!args.dry_run
             && ui.confirm(format_args!(
-                "Are {names} notes of the agent? Then memoird reads them, never changes them, and \
-                 repeats nothing that they say"
+                "Are {names} the agent's own notes? Then memoird reads them and repeats nothing that they say{}",
+                // The only change of such a file, and another question.
+                if args.openclaw.is_some() {
+                    "; it asks separately before it adds a block to MEMORY.md"
+                } else {
+                    ""
+                }
             )) == Some(true));
     if agreed {
         return paths;
