@@ -142,8 +142,16 @@ fn edit(global: &GlobalArgs, ui: &Ui) -> CommandResult {
     if !path.exists() {
         write_settings(&path, &config::commented_defaults())?;
     }
-    start_editor(&path)?;
-    Config::load(global.config.as_deref(), &global.set, &around)?;
+    loop {
+        start_editor(&path)?;
+        let Err(error) = Config::load(global.config.as_deref(), &global.set, &around) else {
+            break;
+        };
+        ui.warn(format!("every verb refuses this configuration: {error}"));
+        if ui.confirm("Edit it again?") != Some(true) {
+            return Err(error.into());
+        }
+    }
     ui.success(format!("{} is valid", path.display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -58,6 +58,8 @@ const DIR_DEFAULT: &str = "memoird-demo";
 const WIDTH: usize = 80;
 /// How many bullets of the week are shown.
 const BULLETS_SHOWN_MAX: usize = 6;
+/// How many entries of each section of `WISDOM.md` are shown.
+const ENTRIES_SHOWN_MAX: usize = 3;
 /// How many characters of one piece of text are shown.
 const TEXT_SHOWN_MAX: usize = 300;
 
@@ -389,13 +391,16 @@ impl DemoReport {
         self.print_week(ui);
 
         print_section(ui, "What lasts: WISDOM.md");
-        let mut category = &None;
-        for entry in &self.wisdom {
-            if entry.category != *category {
-                category = &entry.category;
-                print_wrapped(ui, "  ", category.as_deref().unwrap_or_default());
+        for section in self.wisdom.chunk_by(|a, b| a.category == b.category) {
+            if let Some(category) = &section[0].category {
+                print_wrapped(ui, "  ", category);
             }
-            print_wrapped(ui, "    - ", &entry.title);
+            for entry in section.iter().take(ENTRIES_SHOWN_MAX) {
+                print_wrapped(ui, "    - ", &entry.title);
+            }
+            if let Some(more) = section.len().checked_sub(ENTRIES_SHOWN_MAX).filter(|it| *it > 0) {
+                print_wrapped(ui, "    ", &format!("… and {more} more"));
+            }
         }
 
         if let Some(trace) = &self.trace {

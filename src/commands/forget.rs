@@ -48,7 +48,7 @@ use crate::{
     },
 };
 
-/// Remove lines of logs and everything derived from them
+/// Forget lines of logs: remove everything derived from them
 ///
 /// Shows first what would be removed: bullets, entries, typed memories, kept versions, and copies. This
 /// cannot be undone. The daily log itself does not change, but no summary will use the line again; with

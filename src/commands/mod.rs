@@ -72,6 +72,7 @@ use self::{
     open::PageProgram,
     ui::{ColorChoice, Ui},
 };
+use crate::memory::period::Period;
 
 /// The `--help` page, with the verbs grouped by purpose.
 const HELP_TEMPLATE: &str = "\
@@ -79,17 +80,20 @@ const HELP_TEMPLATE: &str = "\
 {usage-heading} {usage}
 
 Everyday:
-  init         Create or adopt a memory folder
-  status       Show what is in the folder, what is due, and why
+  init         Set up memory for agents or a folder
   log          Append an entry to today's log
+  status       Show what is in the folder, what is due, and why
+  compact      Run everything that is due now
   search       Find the log lines that answer a question
   trace        Trace a line to the log lines it comes from (alias: why)
   correct      Correct an item and everything derived from it
+  review       Accept, refuse, or edit quarantined lines and proposed changes
   undo         Undo a run
-  open         Show the memory on a local page in the browser
-  demo         Show every stage on a sample journal
+  forget       Forget lines of logs: remove everything derived from them
 
 Inspect:
+  open         Show the memory on a local page in the browser
+  demo         Show every stage on a sample journal
   context      Print what an agent should read at the start of a session
   memories     List the typed memories, and where each is used
   coverage     List log lines that no summary covers (alias: missed)
@@ -104,9 +108,6 @@ Inspect:
   export       Write the local page as files, without forms
 
 Maintain:
-  compact      Run everything that is due now
-  review       Accept, refuse, or edit quarantined lines and proposed changes
-  forget       Remove lines of logs and everything derived from them
   doctor       Check files, database, and settings
   rebuild      Rebuild the database from the files
   upgrade      Write the generated files of an older version in the present form
@@ -238,7 +239,8 @@ pub fn main(page: &PageProgram) -> ExitCode {
     let parsed = clap_command()
         .try_get_matches()
         .and_then(|it| Cli::from_arg_matches(&it))
-        .map_err(sort_suggestions);
+        .map_err(sort_suggestions)
+        .map_err(suggest_period_option);
     let cli = match parsed {
         Ok(cli) => cli,
         Err(usage) => {
@@ -285,6 +287,17 @@ fn sort_suggestions(mut usage: clap::Error) -> clap::Error {
         similar.sort_by_key(|it| strsim::damerau_levenshtein(&typed, it));
         similar.truncate(SUGGESTIONS_MAX);
         usage.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(similar));
+    }
+    usage
+}
+
+/// Names the option for a period that was given in place of a tier.
+fn suggest_period_option(mut usage: clap::Error) -> clap::Error {
+    let typed = usage.get(ContextKind::InvalidValue).map(ToString::to_string);
+    let is_tier = usage.get(ContextKind::InvalidArg).is_some_and(|it| it.to_string() == "[TIER]");
+    if let Some(period) = typed.filter(|_| is_tier).and_then(|it| it.parse::<Period>().ok()) {
+        let tip = format!("for one period: memoird compact --period {period}");
+        usage.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     usage
 }
@@ -380,9 +393,13 @@ fn run_without_verb(global: &GlobalArgs, ui: &Ui) -> CommandResult {
         Err(crate::config::ConfigError::NoRootSelected { roots, .. })
             if roots.is_empty() && !ui.is_json() =>
         {
+            ui.data(
+                "memoird turns daily logs into long-term memory, every line traced to its source.",
+            );
+            ui.data("");
             ui.data("memoird demo      shows every stage on a sample journal");
             ui.data("memoird init      sets up memory for agents or a folder; shows a plan first");
-            ui.data("memoird man       prints the manual (memoird man | man -l -); guides are in docs/src");
+            ui.data("memoird man       prints the manual (memoird man | man -l -); guides: docs/src in its repository");
             ui.data("memoird --help    lists all verbs");
             Ok(ExitCode::SUCCESS)
         }

@@ -197,7 +197,7 @@ impl MemoryRoot {
         let with_kind = |path: String| layout.kind_of(&path).map(|kind| (path, kind));
         let by_name = if let Ok(stem) = named.parse::<Stem>() {
             with_kind(self.vault.log_path(&stem))
-        } else if let Ok(period) = named.parse::<Period>() {
+        } else if let Ok(period) = named.to_uppercase().parse::<Period>() {
             with_kind(layout.summary(period))
         } else {
             let file = match named {
@@ -221,6 +221,10 @@ impl MemoryRoot {
         if candidates.iter().all(Option::is_none) {
             let what = format!("`{named}` is outside the memory folder `{}`", root.display());
             return Err(CommandError::usage(what).hint("name its memory folder: `--root DIR`"));
+        }
+        let is_wisdom = |it: &String| *it == layout.wisdom();
+        if named == "WISDOM" || candidates.iter().flatten().any(is_wisdom) {
+            return Err(no_wisdom_yet());
         }
         Err(no_such_file(named))
     }
@@ -254,6 +258,9 @@ impl MemoryRoot {
     /// Returns the error for a file that does not exist, by its path: for a summary or a log what there is
     /// instead, for others that there is no `named`.
     pub(crate) fn no_file(&self, call: &Invocation, path: &str, named: &str) -> CommandError {
+        if path == self.vault.layout().wisdom() {
+            return no_wisdom_yet();
+        }
         let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
         let period = name.and_then(|it| it.parse::<Period>().ok());
         let is_dated = matches!(
@@ -372,11 +379,20 @@ impl MemoryRoot {
     /// Returns an argument as a path relative to the root and to the current folder; `None` for a path
     /// outside the root.
     fn path_candidates(&self, around: &Environment, named: &str) -> [Option<String>; 2] {
-        let root = self.vault.layout().root();
+        let layout = self.vault.layout();
+        let root = layout.root();
         let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
         [root, &here].map(|base| {
             let path = relative_to_root(root, &around.absolute(Path::new(named), base))?;
-            Some(self.vault.current_path(&path))
+            let path = self.vault.current_path(&path);
+            // In a flat folder, a path as most folders have it.
+            let exists = |it: &str| layout.full(it).symlink_metadata().is_ok();
+            Some(match path.strip_prefix("memory/") {
+                Some(flat) if layout.memory_dir().is_empty() && !exists(&path) && exists(flat) => {
+                    flat.to_owned()
+                }
+                _ => path,
+            })
         })
     }
 }
@@ -409,6 +425,12 @@ fn present_range<T: fmt::Display + PartialEq>(
         Some(last) => format!("first {kind}: {first}, last: {last}"),
         None => format!("only {kind}: {first}"),
     })
+}
+
+/// Returns the error for `WISDOM.md` before the first run.
+fn no_wisdom_yet() -> CommandError {
+    CommandError::usage("there is no `WISDOM.md` yet")
+        .hint("`memoird compact` writes it, once there are logs")
 }
 
 pub(crate) fn no_such_file(named: &str) -> CommandError {

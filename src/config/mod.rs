@@ -144,12 +144,14 @@ pub enum ConfigError {
         argument: String,
     },
     /// It is not clear which root to use.
-    #[error("{}", no_root_message(cwd, roots))]
+    #[error("{}", no_root_message(cwd, roots, repository.as_deref()))]
     NoRootSelected {
         /// The working folder.
         cwd: PathBuf,
         /// The configured roots.
         roots: Vec<PathBuf>,
+        /// The git repository around it, if the only reason is that all roots belong to other projects.
+        repository: Option<PathBuf>,
     },
     /// A root that is not a folder.
     #[error("{}", root_not_found_message(path, cause))]
@@ -168,6 +170,8 @@ pub enum ConfigError {
         outer: PathBuf,
         /// The inner folder.
         inner: PathBuf,
+        /// Whether `--root` or `MEMOIRD_ROOT` named the outer one, not the configuration.
+        is_outer_named: bool,
     },
     /// The user's home folder is unknown.
     #[error("no home folder (HOME is not set)")]
@@ -377,6 +381,9 @@ impl ConfigError {
                 "install the version that wrote it, or a newer one; this is version {}",
                 env!("CARGO_PKG_VERSION")
             )),
+            Self::NoRootSelected { roots, repository: Some(_), .. } if !roots.is_empty() => {
+                Some("`memoird init` sets one up for it; --root DIR uses another one".to_owned())
+            }
             Self::NoRootSelected { roots, .. } => Some(match roots.first() {
                 Some(root) => format!("name one: `--root {}`", root.display()),
                 None => "create one: `memoird init DIR`".to_owned(),
@@ -396,7 +403,10 @@ impl ConfigError {
                 rustix::process::geteuid().as_raw(),
                 file.display()
             )),
-            Self::Overlap { outer, inner } if outer != inner => {
+            Self::Overlap { inner, is_outer_named: true, .. } => {
+                Some(format!("use the folder in it: `--root {}`", inner.display()))
+            }
+            Self::Overlap { outer, inner, .. } if outer != inner => {
                 Some(format!("use the outer folder: `--root {}`", outer.display()))
             }
             Self::Overlap { .. } => Some("name the folder once under `roots`".to_owned()),
@@ -443,12 +453,19 @@ fn root_not_found_message(path: &Path, cause: &io::Error) -> String {
     }
 }
 
-fn no_root_message(cwd: &Path, roots: &[PathBuf]) -> String {
+fn no_root_message(cwd: &Path, roots: &[PathBuf], repository: Option<&Path>) -> String {
     let cwd = cwd.display();
     if roots.is_empty() {
         return format!("no memory folder is configured, and {cwd} is not in one");
     }
     let lines: Vec<String> = roots.iter().map(|it| it.display().to_string()).collect();
+    if let Some(repository) = repository {
+        return format!(
+            "the git repository {} has no memory folder; those of other projects are not used for it:\n  {}",
+            repository.display(),
+            lines.join("\n  ")
+        );
+    }
     format!("which memory folder? {cwd} is in none of them:\n  {}", lines.join("\n  "))
 }
 

@@ -311,7 +311,8 @@ impl Config {
     /// `explicit` is the argument of `--root`. Reads only folder names and the files that identify a git
     /// repository.
     ///
-    /// Returns [`ConfigError::NoRootSelected`] if no root can be chosen, [`ConfigError::RootNotFound`] if the
+    /// Returns [`ConfigError::NoRootSelected`] if no root can be chosen (one of a project is never chosen in another
+    /// repository), [`ConfigError::RootNotFound`] if the
     /// named folder does not exist, and [`ConfigError::Overlap`] if it is inside or around a configured root.
     pub(crate) fn select_root(
         &self,
@@ -340,6 +341,7 @@ impl Config {
             explicit: named.as_deref(),
             cwd: &cwd,
             git_root: git_root.as_deref(),
+            home: &root_selection::canonicalize_existing(&around.home),
             marker_root: marked,
         };
         root_selection::select_root(&asked, &self.roots)
@@ -372,9 +374,16 @@ impl Config {
     /// Returns the root for what belongs to no project, if projects get roots of their own and there is only one.
     fn general_root(&self, around: &Environment) -> Option<PathBuf> {
         self.projects_dir(around)?;
-        let mut general = self.roots.iter().filter(|it| it.project.is_none());
-        let only = general.next()?;
-        general.next().is_none().then(|| only.path.clone())
+        match root_selection::general_roots(&self.roots).as_slice() {
+            [only] => Some(only.path.clone()),
+            _ => None,
+        }
+    }
+
+    /// Returns the roots that could serve what belongs to no project. If there are several, none of them does.
+    pub(crate) fn general_roots(&self) -> Vec<&Path> {
+        let roots = root_selection::general_roots(&self.roots);
+        roots.into_iter().map(|it| it.path.as_path()).collect()
     }
 
     /// Returns the project that a folder belongs to: the main folder of its git repository.

@@ -8,7 +8,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{ConfigError, layers::RootEntryKeys};
+use super::{ConfigError, layers::RootEntryKeys, root::RootKind};
 
 /// A configured root.
 #[derive(Clone, Debug)]
@@ -30,12 +30,14 @@ pub(super) struct SelectionInputs<'a> {
     pub(super) cwd: &'a Path,
     /// The main folder of the git repository that it is in.
     pub(super) git_root: Option<&'a Path>,
+    /// The user's home folder, which is no project, even if it is a repository of settings.
+    pub(super) home: &'a Path,
     /// The nearest folder around it that holds a `memoird.yaml`.
     pub(super) marker_root: Option<&'a Path>,
 }
 
 /// Selects the root that is named, else the one around the working folder, else the one of its project, else
-/// the only one.
+/// the only one, or the only one without a project. A root of one project serves no other repository.
 pub(super) fn select_root(
     asked: &SelectionInputs<'_>,
     known: &[ConfiguredRoot],
@@ -46,7 +48,12 @@ pub(super) fn select_root(
         let mut paths: Vec<&Path> = known.iter().map(|it| it.path.as_path()).collect();
         if !paths.contains(&path) {
             paths.push(path);
-            check_overlap(&paths)?;
+            check_overlap(&paths).map_err(|error| match error {
+                ConfigError::Overlap { outer, inner, .. } => {
+                    ConfigError::Overlap { is_outer_named: outer == path, outer, inner }
+                }
+                error => error,
+            })?;
         }
         return Ok(path.to_path_buf());
     }
@@ -60,19 +67,30 @@ pub(super) fn select_root(
         mapped.iter().max_by_key(|it| it.project.as_ref().map(|it| it.as_os_str().len()));
     let same = |it: &&&ConfiguredRoot| innermost.is_some_and(|best| best.project == it.project);
     let mapped: Vec<_> = mapped.iter().filter(same).collect();
-    match (mapped.as_slice(), known) {
-        ([one], _) => Ok(one.path.clone()),
-        ([], [only]) => Ok(only.path.clone()),
-        // The only one without a project takes what belongs to none.
-        ([], known) if known.iter().filter(|it| it.project.is_none()).count() == 1 => {
-            let general = known.iter().find(|it| it.project.is_none());
-            Ok(general.map(|it| it.path.clone()).unwrap_or_default())
-        }
+    let repository = asked.git_root.filter(|it| *it != asked.home);
+    let general = general_roots(known);
+    match (mapped.as_slice(), general.as_slice(), known) {
+        ([one], ..) => Ok(one.path.clone()),
+        ([], [general], _) => Ok(general.path.clone()),
+        ([], [], [only]) if repository.is_none() => Ok(only.path.clone()),
         _ => Err(ConfigError::NoRootSelected {
             cwd: asked.cwd.to_path_buf(),
             roots: known.iter().map(|it| it.path.clone()).collect(),
+            // Otherwise several roots could be meant.
+            repository: repository
+                .filter(|_| mapped.is_empty() && general.is_empty())
+                .map(Path::to_path_buf),
         }),
     }
+}
+
+/// Returns the roots that could take what belongs to no project. Only if there is one does it take that. A person's
+/// root is one of them only if no agent's root is.
+pub(super) fn general_roots(known: &[ConfiguredRoot]) -> Vec<&ConfiguredRoot> {
+    let without_project = || known.iter().filter(|it| it.project.is_none());
+    let of_agents: Vec<_> =
+        without_project().filter(|it| it.entry.kind != RootKind::User).collect();
+    if of_agents.is_empty() { without_project().collect() } else { of_agents }
 }
 
 /// Refuses roots that are the same folder or inside each other, because their logs would be summarized twice.
@@ -82,7 +100,8 @@ pub(super) fn check_overlap(paths: &[&Path]) -> Result<(), ConfigError> {
     paths.sort_unstable();
     let overlap = paths.windows(2).find(|it| it[1].starts_with(it[0]));
     overlap.map_or(Ok(()), |it| {
-        Err(ConfigError::Overlap { outer: it[0].to_path_buf(), inner: it[1].to_path_buf() })
+        let [outer, inner] = [it[0], it[1]].map(Path::to_path_buf);
+        Err(ConfigError::Overlap { outer, inner, is_outer_named: false })
     })
 }
 
@@ -155,6 +174,7 @@ mod tests {
             explicit: named.map(Path::new),
             cwd: Path::new(cwd),
             git_root: git_root.map(Path::new),
+            home: Path::new("/home/ada"),
             marker_root: marked.map(Path::new),
         };
         match (select_root(&asked, &roots), expected) {
@@ -185,6 +205,36 @@ mod tests {
         check("roots: []", (None, "/tmp", None, None), Err("no memory folder is configured"));
         check(one, (Some("/no/a/memory"), "/tmp", None, None), Err("/no/a/memory is inside /no/a"));
         check(one, (Some("/no"), "/tmp", None, None), Err("/no/a is inside /no"));
+        let outer = SelectionInputs {
+            explicit: Some(Path::new("/no")),
+            cwd: Path::new("/tmp"),
+            git_root: None,
+            home: Path::new("/home/ada"),
+            marker_root: None,
+        };
+        let error = select_root(&outer, &known(Path::new("/home/ada"), one).unwrap().roots);
+        let hint = error.unwrap_err().hint();
+        assert_eq!(hint.as_deref(), Some("use the folder in it: `--root /no/a`"));
+    }
+
+    #[test]
+    fn a_root_of_one_project_serves_no_other_repository() {
+        let one = "roots: [{path: /no/a, project: /no/src/a}]";
+        let two = "roots: [{path: /no/a, project: /no/src/a}, {path: /no/b, project: /no/src/b}]";
+        let rest = "roots: [{path: /no/a, project: /no/src/a}, {path: /no/z}]";
+        let rival = "roots: [{path: /no/a, project: /no/src/a}, {path: /no/y}, {path: /no/z}]";
+        let user = "roots: [{path: /no/u, kind: user}, {path: /no/z}]";
+        let other = (None, "/no/src/c/lib", Some("/no/src/c"), None);
+        let none = Err("the git repository /no/src/c has no memory folder");
+        check(one, (None, "/no/src/a/lib", Some("/no/src/a"), None), Ok("/no/a"));
+        check(one, other, none);
+        check(two, other, none);
+        check(one, (Some("/no/a"), "/no/src/c", Some("/no/src/c"), None), Ok("/no/a"));
+        check(one, (None, "/home/ada/x", Some("/home/ada"), None), Ok("/no/a"));
+        check(rest, other, Ok("/no/z"));
+        check(rival, other, Err("which memory folder? /no/src/c/lib is in none"));
+        check(user, (None, "/tmp", None, None), Ok("/no/z"));
+        check("roots: [{path: /no/u, kind: user}]", (None, "/tmp", None, None), Ok("/no/u"));
     }
 
     #[test]

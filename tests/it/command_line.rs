@@ -1,6 +1,10 @@
 //! What every verb shares: the call without a verb, help, errors, the pager, settings, and words for dates.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    io::Write as _,
+    process::{Command, Stdio},
+};
 
 use crate::support::{Root, skipped};
 
@@ -9,9 +13,11 @@ fn without_a_verb_it_says_how_to_begin_or_shows_the_status() {
     let root = Root::empty("here");
     insta::assert_snapshot!(root.run(&[]).ok(), @r"
     $ memoird 
+    memoird turns daily logs into long-term memory, every line traced to its source.
+
     memoird demo      shows every stage on a sample journal
     memoird init      sets up memory for agents or a folder; shows a plan first
-    memoird man       prints the manual (memoird man | man -l -); guides are in docs/src
+    memoird man       prints the manual (memoird man | man -l -); guides: docs/src in its repository
     memoird --help    lists all verbs
     ");
     let root = Root::small();
@@ -89,6 +95,7 @@ fn mistakes_are_named_in_their_own_words() {
             &["compact", "weekly", "--period", "2026-03-03"],
             "\n  try: memoird compact weekly --period 2026-W10\n",
         ),
+        (&["compact", "2026-W10"], "tip: for one period: memoird compact --period 2026-W10\n"),
         (
             &["search", "tier:foo", "backfill"],
             "error: `tier:foo`: there is no tier of this name (daily, ",
@@ -294,6 +301,37 @@ fn on_terminal(root: &Root, pager: &str, args: &str) -> Option<String> {
     let output = output.ok().filter(|_| cfg!(target_os = "linux"))?;
     assert!(output.status.success(), "{args}: {output:?}");
     Some(String::from_utf8(output.stdout).unwrap().replace('\r', ""))
+}
+
+/// Answers "y" to one question of `config edit`, whose editor writes a wrong key first and a right one then.
+#[test]
+fn a_configuration_with_a_mistake_can_be_edited_again_at_once() {
+    let root = Root::small();
+    let editor = root.home("edit.sh");
+    let text = "if [ -e \"$HOME/seen\" ]; then echo 'engine: extractive' > \"$1\"\n\
+                else : > \"$HOME/seen\"; echo 'engin: x' > \"$1\"; fi\n";
+    crate::support::write_file(&editor, text);
+    let program = assert_cmd::cargo::cargo_bin!("memoird").display();
+    let call = format!("{program} config edit");
+    let script = Command::new("script")
+        .args(["-q", "-e", "-c", &call, "/dev/null"])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", root.home(""))
+        .env("EDITOR", format!("sh {}", editor.display()))
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Some(mut script) = script.ok().filter(|_| cfg!(target_os = "linux")) else {
+        return skipped("no terminal can be made: `script` of util-linux is missing");
+    };
+    script.stdin.take().unwrap().write_all(b"y\n").unwrap();
+    let output = script.wait_with_output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("engin: unknown key, did you mean engine?"), "{shown}");
+    assert!(shown.contains("Edit it again? [y/N]") && shown.contains(" is valid"), "{shown}");
+    assert!(output.status.success(), "{shown}");
 }
 
 #[test]

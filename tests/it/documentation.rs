@@ -361,7 +361,7 @@ fn shell_lines(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_samples_of_the_readme_are_what_the_demo_writes() {
+fn the_samples_are_what_the_demo_writes() {
     let root = Root::empty("here");
     let mut demo = root.command(&["demo"]);
     // As a person calls it: with the defaults, and the day after the journal as its date.
@@ -379,9 +379,14 @@ fn the_samples_of_the_readme_are_what_the_demo_writes() {
             assert!(written.lines().any(|it| it == line), "{name}: {line}\n\n{written}");
         }
     }
-    let (call, printed) =
-        blocks.next().unwrap().trim_start_matches("text\n").split_once('\n').unwrap();
+    let block = blocks.next().unwrap().strip_prefix("text\n$ cd memoird-demo\n").unwrap();
+    let (call, printed) = block.split_once('\n').unwrap();
     let args: Vec<_> = call.trim_start_matches("$ memoird ").split(' ').collect();
     let traced = root.run(&[&["--root", "memoird-demo"], &args[..]].concat()).ok();
     assert_eq!(traced.stdout.trim_end(), printed, "{call}");
+
+    let page = read(&project("docs/src/files.md"));
+    let (_, sample) = page.split_once("as `memoird demo` writes it:\n\n```markdown\n").unwrap();
+    let (sample, _) = sample.split_once("\n```").unwrap();
+    assert_eq!(sample, root.read("memoird-demo/memory/weekly/2026-W14.md").trim_end(), "files.md");
 }

@@ -15,7 +15,7 @@ fn init_creates_a_folder_and_a_second_call_changes_nothing() {
     !               memoird.yaml
     !               .memoird/
     !               ~/.config/memoird/config.yaml
-    ! nothing was changed
+    ! nothing was changed; to do it, leave out --dry-run
     ");
     assert!(root.files().is_empty());
     insta::assert_snapshot!(root.run(&["init", "lexicon", "--name", "Lexicon"]), @r"
@@ -123,7 +123,7 @@ fn folders_that_cannot_be_roots_are_refused() {
     insta::assert_snapshot!(root.run(&["init", "file"]), @r"
     $ memoird init file
     ! error: `~/agents/file` is a file, not a folder
-    !   try: memoird init ~/agents
+    !   try: memoird init ~/agents/NAME  # name a folder
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["init", "other", "--zone", "Berlin"]), @r"
@@ -201,6 +201,7 @@ fn an_existing_configuration_keeps_its_text() {
     # mine
     roots:
       - path: "~/agents/new"
+        project: "~/agents/new"
       # the first
       - path: ~/elsewhere
     "#);
@@ -212,7 +213,8 @@ fn an_existing_configuration_keeps_its_text() {
     !   wrote       memory/
     !               memoird.yaml
     !               .memoird/
-    !   to do       add the folder to `roots` in ~/.config/memoird/config.yaml by hand: - path: ~/agents/other
+    !   sessions    those in this folder; ~/elsewhere keeps those without a folder of their own
+    !   to do       add the folder to `roots` in ~/.config/memoird/config.yaml by hand: - {path: ~/agents/other, project: ~/agents/other}
     ! ready; write the first entry: `memoird log TEXT`
     ");
     write("engin: model\n");

@@ -161,6 +161,13 @@ fn each_command_has_a_manual_page() {
     assert!(read("memoird.1").contains("memoird\\-compact(1)"));
     assert!(read("memoird-compact.1").contains("\\-\\-dry\\-run"));
     assert!(read("memoird-model-test.1").contains("cost"));
+    let synopsis = |name: &str| {
+        let page = read(name);
+        page.split_once(".SH SYNOPSIS\n").unwrap().1.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(synopsis("memoird.1"), "\\fBmemoird\\fR [OPTIONS] [VERB]");
+    assert_eq!(synopsis("memoird-compact.1"), "\\fBmemoird compact\\fR [OPTIONS] [TIER]");
+    assert_eq!(synopsis("memoird-model-test.1"), "\\fBmemoird model test\\fR [OPTIONS]");
 }
 
 #[test]

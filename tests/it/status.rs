@@ -25,7 +25,7 @@ fn status_of_a_new_folder_shows_due_jobs_and_writes_nothing() {
     small · time zone Europe/Berlin, from memoird.yaml
 
                      FILES  CHARS  NEWEST      DUE
-     logs            3      140    2026-04-13
+     logs            3      137    2026-04-13
      typed memories  0      0      -           2
      weeks           0      0      -           2
      months          0      0      -           1
@@ -64,7 +64,7 @@ fn after_a_run_nothing_is_due_and_nothing_is_written() {
     small · time zone Europe/Berlin, from memoird.yaml
 
                      FILES  CHARS  NEWEST      DUE
-     logs            3      140    2026-04-13
+     logs            3      137    2026-04-13
      typed memories  0      0      -           -
      weeks           2      198    2026-W11    -
      months          1      161    2026-03     -
@@ -74,7 +74,7 @@ fn after_a_run_nothing_is_due_and_nothing_is_written() {
 
     engine    extractive (offline, free), ready
     daemon    not running; `memoird run` starts it
-    last run  2026-04-13T09:00:00+02:00 by compact: 2 unchanged, 4 written
+    last run  2026-04-13T09:00:00+02:00 by compact: 4 written, 2 days read for typed memories
     next      nothing is scheduled, because no daemon runs; `memoird compact` runs what is due
     ");
     root.run(&["status", "--json"]).ok().json_as("status");
@@ -140,7 +140,7 @@ fn problem_files_are_listed() {
     r · time zone Europe/Berlin, from memoird.yaml
 
                      FILES  CHARS  NEWEST      DUE
-     logs            2      33     2026-05-30
+     logs            2      31     2026-05-30
      typed memories  0      0      -           1
      weeks           1      6      2026-W14    -
      months          0      0      -           -

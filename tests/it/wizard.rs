@@ -261,6 +261,51 @@ fn a_repository_without_logs_gets_only_its_own_sessions() {
 }
 
 #[test]
+fn the_folder_for_sessions_outside_of_projects_keeps_them_when_another_one_is_set_up() {
+    let root = home();
+    run_in(&root, "", &["init", "--yes"]).ok();
+    fs::create_dir(root.home("d1")).unwrap();
+    write_file(&root.home("notes/2026-04-06.md"), "- Chose the steel valves for the pump house\n");
+    let keeps = "(~/memories/general keeps those without a folder of their own)";
+    let shown = run_in(&root, "notes", &["init", "--dry-run"]).ok();
+    assert!(shown.stderr.contains(&format!("~/notes, for the sessions in it {keeps}")), "{shown}");
+    run_in(&root, "notes", &["init", "--yes"]).ok();
+    let diary = run_in(&root, "", &["init", "diary"]).ok();
+    let keeps =
+        "those in this folder; ~/memories/general keeps those without a folder of their own";
+    assert!(diary.stderr.contains(keeps), "{diary}");
+
+    let start = |folder: &str| {
+        let args = ["hook", "claude-code", "session-start"];
+        let mut command = root.command(&args);
+        command.env("MEMOIRD_WISDOM_DIGEST", "true");
+        command.write_stdin(json!({ "cwd": root.home(folder) }).to_string());
+        root.finish(command, &args).ok().stdout
+    };
+    assert!(!start("d1").is_empty());
+    assert!(!start("d1").contains("steel valves") && start("notes").contains("steel valves"));
+    let logged = run_in(&root, "d1", &["log", "The tide table is printed"]).ok();
+    assert!(logged.stderr.contains("memory folder: ~/memories/general"), "{logged}");
+    let names_rivals = |args: &[&str]| {
+        run_in(&root, "", args).to_string().contains("only one of them may have no `project`")
+    };
+    let verbs: [&[&str]; 3] =
+        [&["list"], &["status", "--root", "notes"], &["doctor", "--root", "notes"]];
+    assert!(!verbs.iter().any(|it| names_rivals(it)));
+
+    // As older versions set it up, and as people write it.
+    let config = root.home(".config/memoird/config.yaml");
+    let text = fs::read_to_string(&config).unwrap();
+    let own = format!("    project: \"{}\"\n", root.home("notes").display());
+    assert!(text.contains(&own), "{text}");
+    write_file(&config, &text.replace(&own, ""));
+    assert!(start("d1").is_empty());
+    for verb in verbs {
+        assert!(names_rivals(verb), "{verb:?}");
+    }
+}
+
+#[test]
 fn a_script_that_adopts_a_folder_learns_of_agents_and_nothing_else_happens() {
     let root = home();
     let settings = || fs::read_to_string(root.home(".claude/settings.json")).unwrap();

@@ -185,7 +185,11 @@ impl RunPreview {
                     it.tier.to_owned(),
                     it.period.clone(),
                     it.figures.sources.to_string(),
-                    it.figures.source_chars.to_string(),
+                    // How much of the logs the bullets of WISDOM.md are chosen from is known afterwards.
+                    match it.figures.source_chars {
+                        0 => "-".to_owned(),
+                        chars => chars.to_string(),
+                    },
                     it.reason.clone(),
                 ]
             })

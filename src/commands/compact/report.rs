@@ -1,6 +1,6 @@
 //! What `memoird compact` did, for people and as JSON.
 
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 use crate::{
     commands::{
@@ -9,9 +9,10 @@ use crate::{
     },
     compaction::{
         plan::{CompactionPlan, WaitCause},
+        reconcile::line_moves::LINES_MOVED,
         report::{JobReport, RunReport},
     },
-    memory::period::Period,
+    memory::{item::Tier, period::Period},
     store::fs::inventory::Inventory,
 };
 
@@ -44,7 +45,7 @@ pub(super) fn show_report(
         .jobs
         .iter()
         .filter(|it| ui.is_verbose() || it.tier != "extract" || it.outcome != "unchanged");
-    let rows: Vec<Vec<String>> = shown.map(report_row).collect();
+    let rows = report_rows(shown);
     if !rows.is_empty() {
         ui.table(&["tier", "period", "outcome", "items", "chars", "of", "file or reason"], &rows);
     }
@@ -77,10 +78,14 @@ pub(super) fn show_report(
     let days = match quiet {
         0 => String::new(),
         // What they say may be in a memory about a topic, which another job has written.
-        days => format!("; {} gave no memory of their own", counted(days, "day", "days")),
+        days => format!("; {} read for typed memories", counted(days, "day", "days")),
+    };
+    let files = match written_files(report) {
+        files if files == report.written => String::new(),
+        files => format!(" ({})", counted(files, "file", "files")),
     };
     let summary = format!(
-        "{} written, {} unchanged, {} failed{days}",
+        "{} written{files}, {} unchanged, {} failed{days}",
         report.written,
         report.unchanged - quiet,
         report.failed
@@ -97,8 +102,50 @@ pub(super) fn show_report(
     }
 }
 
+/// Counts the files that a run wrote, each once.
+fn written_files(report: &RunReport) -> usize {
+    let written = report.jobs.iter().filter(|it| it.outcome == "written");
+    let paths = written.flat_map(|it| it.path.iter().chain(&it.paths));
+    paths.collect::<BTreeSet<_>>().len()
+}
+
+/// Returns the rows of a table of jobs. Jobs of `WISDOM.md`, one for each month and one for its bullets, share a row,
+/// because they write one file.
+fn report_rows<'a>(jobs: impl Iterator<Item = &'a JobReport>) -> Vec<Vec<String>> {
+    let is_done = |it: &JobReport| matches!(it.outcome, "written" | "unchanged");
+    let mut rows = Vec::new();
+    let mut wisdom: Option<JobReport> = None;
+    for job in jobs {
+        let is_wisdom = job.tier == Tier::Wisdom.name() && is_done(job);
+        match &mut wisdom {
+            _ if !is_wisdom => rows.push(report_row(job)),
+            None => wisdom = Some(job.clone()),
+            Some(whole) => {
+                whole.period.clone_from(&job.period);
+                if job.outcome == "written" {
+                    whole.outcome = job.outcome;
+                    whole.path = job.path.clone().or(whole.path.take());
+                }
+                let paths = job.paths.iter().filter(|it| !whole.paths.contains(it));
+                let paths: Vec<String> = paths.cloned().collect();
+                whole.paths.extend(paths);
+                whole.figures.items += job.figures.items;
+                whole.figures.output_chars =
+                    whole.figures.output_chars.max(job.figures.output_chars);
+                whole.figures.source_chars =
+                    whole.figures.source_chars.max(job.figures.source_chars);
+            }
+        }
+    }
+    rows.extend(wisdom.as_ref().map(report_row));
+    rows
+}
+
 fn report_row(job: &JobReport) -> Vec<String> {
     let done = matches!(job.outcome, "written" | "unchanged");
+    // Only the addresses in the citations have changed.
+    let is_move = done && job.reason == LINES_MOVED;
+    let figure = |it: u64| if is_move { "-".to_owned() } else { it.to_string() };
     let files = if job.paths.is_empty() {
         job.path.clone().unwrap_or_default()
     } else {
@@ -107,10 +154,10 @@ fn report_row(job: &JobReport) -> Vec<String> {
     vec![
         job.tier.to_owned(),
         job.period.clone(),
-        job.outcome.to_owned(),
-        job.figures.items.to_string(),
-        job.figures.output_chars.to_string(),
-        job.figures.source_chars.to_string(),
+        if is_move { "citations moved" } else { job.outcome }.to_owned(),
+        figure(job.figures.items.into()),
+        figure(job.figures.output_chars),
+        figure(job.figures.source_chars),
         match (done, job.reason.split_once("; ")) {
             // Removed files are named only in the reason.
             (true, Some((_, removed))) => format!("{files} ({removed})").trim_start().to_owned(),

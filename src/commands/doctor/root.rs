@@ -5,7 +5,7 @@ use chrono::{DateTime, Duration, Utc};
 use super::{DoctorCheck, keys, system};
 use crate::{
     commands::{
-        status::problems::ignored_key_message,
+        status::problems::{ignored_key_message, rival_folders_message},
         ui,
         workspace::{Invocation, MemoryRoot},
     },
@@ -171,6 +171,9 @@ fn check_configuration(root: &MemoryRoot, call: &Invocation) -> CheckOutcome {
         root.settings.ignored_keys.iter().map(|it| ignored_key_message(it)).collect();
     if !ignored.is_empty() {
         return CheckOutcome::Warning(format!("memoird.yaml: {}", ignored.join("\n")));
+    }
+    if let Some(rivals) = rival_folders_message(call) {
+        return CheckOutcome::Warning(rivals);
     }
     CheckOutcome::Passed(match &call.config.file {
         Some(file) => file.display().to_string(),

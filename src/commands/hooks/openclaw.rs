@@ -146,7 +146,7 @@ pub(crate) fn install(
         }
     }
     check_plugin_folder(&call.environment)?;
-    if change_settings(call, request, false, &mut outcome, ui)? {
+    if change_settings(call, request, false, &mut outcome, ui)? || request.dry_run {
         write_plugin(call, request, &mut outcome)?;
     }
     insert_block(call, request, &mut outcome, ui)?;
@@ -163,7 +163,7 @@ pub(crate) fn uninstall(
     // What fails keeps nothing else from being removed.
     let settings = change_settings(call, request, true, &mut outcome, ui);
     let plugin = match settings {
-        Ok(false) => Ok(()),
+        Ok(false) if !request.dry_run => Ok(()),
         _ => remove_plugin(call, request, &mut outcome),
     };
     let block = remove_block(call, request, &mut outcome, ui);
@@ -183,7 +183,9 @@ fn is_agreed(
     } else {
         ui.confirm(format!("Change {path}?"))
     };
-    if agreed != Some(true) {
+    if request.dry_run {
+        out.done.push(format!("would change {path}"));
+    } else if agreed != Some(true) {
         out.done.push(format!("{path} was not changed"));
     }
     if agreed.is_none() {
@@ -402,7 +404,15 @@ fn write_plugin(
     let is_current = |(name, text): &(&str, &str)| {
         fs::read_to_string(folder.join(name)).is_ok_and(|it| it == *text)
     };
-    if request.dry_run || PLUGIN_FILES.iter().all(is_current) {
+    if PLUGIN_FILES.iter().all(is_current) {
+        return Ok(());
+    }
+    if request.dry_run {
+        let names = PLUGIN_FILES.map(|it| it.0).join(", ");
+        let folder = folder.display();
+        outcome
+            .done
+            .push(format!("would write the plugin {folder} ({names}); it runs in OpenClaw"));
         return Ok(());
     }
     for (name, text) in PLUGIN_FILES {
@@ -419,6 +429,7 @@ fn remove_plugin(
 ) -> CommandResult<()> {
     let Some(folder) = installed_plugin(&call.environment) else { return Ok(()) };
     if request.dry_run {
+        outcome.done.push(format!("would remove the plugin {}", folder.display()));
         return Ok(());
     }
     for (name, _) in PLUGIN_FILES {

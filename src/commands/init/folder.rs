@@ -60,6 +60,11 @@ pub(super) fn set_up(
             layout.memory_dir()
         ));
     }
+    if inventory.logs.is_empty() {
+        to_do.extend(misnamed_note(layout.root()).map(|it| {
+            format!("{it} is not the name of a log: rename such files to YYYY-MM-DD.md")
+        }));
+    }
     let steps =
         StepPlanner { call, global, args, layout, ui, to_do: &mut to_do }.plan(root_file)?;
     let wrote = steps.iter().map(|it| it.name.clone()).collect();
@@ -76,7 +81,9 @@ pub(super) fn set_up(
         }
     }
     let memory_dir = layout.memory_dir();
+    let general = args.project.as_ref().filter(|it| **it == path && !args.no_config);
     Ok(InitReport {
+        general: general.and_then(|_| kept_general_root(call, &path)),
         agent_name: PrivacyRules::mask_message(&settings.agent_name),
         zone: settings.zone.name.to_string(),
         memory_dir: if memory_dir.is_empty() { "." } else { memory_dir }.to_owned(),
@@ -89,6 +96,21 @@ pub(super) fn set_up(
         hooks_changed: false,
         to_do,
     })
+}
+
+/// Returns whether another folder could serve what belongs to no project. A second one would keep both from it, so a new
+/// one gets only the sessions in it.
+pub(super) fn has_other_general_root(call: &Invocation, path: &Path) -> bool {
+    call.config.general_roots().iter().any(|it| *it != path)
+}
+
+/// Returns the folder that goes on serving what belongs to no project after this one is added.
+fn kept_general_root(call: &Invocation, path: &Path) -> Option<PathBuf> {
+    let is_new = call.config.roots.iter().all(|it| it.path != path);
+    match call.config.general_roots().as_slice() {
+        [only] if is_new => Some(only.to_path_buf()),
+        _ => None,
+    }
 }
 
 /// Says how a running daemon learns of a folder that was added to the configuration.
@@ -131,15 +153,19 @@ pub(super) fn target_folder(
     }
     let absolute = call.environment.absolute(named.unwrap_or(here), here);
     if let Some(file) = absolute.ancestors().find(|it| it.exists()).filter(|it| !it.is_dir()) {
-        let folder = file.parent().map(|it| format!("memoird init {}", it.display()));
+        let folder = file.parent().filter(|it| has_log(it) || it.join(ROOT_FILE_NAME).is_file());
+        let hint = match folder {
+            Some(folder) => format!("memoird init {}", folder.display()),
+            None => "name a folder: `memoird init ~/agents/NAME`".to_owned(),
+        };
         let what = format!("`{}` is a file, not a folder", file.display());
-        return Err(CommandError::usage(what).hints_from(folder));
+        return Err(CommandError::usage(what).hint(hint));
     }
     let path = call.config.resolve_root_path(named.unwrap_or(here), &call.environment).map_err(
         |error| {
             // The general hint would suggest removing the existing folder from the configuration.
             let hint = match &error {
-                config::ConfigError::Overlap { outer, inner }
+                config::ConfigError::Overlap { outer, inner, .. }
                     if !outer.join(ROOT_FILE_NAME).is_file() =>
                 {
                     format!("name another folder; {} was not changed", inner.display())
@@ -222,6 +248,19 @@ fn memory_dir(args: &InitArgs, root: &Path, ui: &Ui, to_do: &mut Vec<String>) ->
 /// Returns whether a folder contains logs or archived logs.
 pub(super) fn has_log(dir: &Path) -> bool {
     log_count(dir) > 0
+}
+
+/// Returns the first file of a folder that is named after a day, but not as a log is.
+fn misnamed_note(dir: &Path) -> Option<String> {
+    let names = fs::read_dir(dir).into_iter().flatten().flatten();
+    let names = names.filter_map(|it| it.file_name().into_string().ok());
+    let is_misnamed = |it: &String| {
+        let stem = it.strip_suffix(".md").unwrap_or_default();
+        let is_date = stem.chars().all(|c| c.is_ascii_digit() || "-_. ".contains(c));
+        let digits = stem.chars().filter(char::is_ascii_digit).count();
+        is_date && digits == 8 && !matches!(layout::classify(it), MemoryFileName::Log(_))
+    };
+    names.filter(is_misnamed).min()
 }
 
 /// Counts the logs and archived logs of a folder.

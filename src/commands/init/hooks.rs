@@ -31,7 +31,7 @@ use crate::{
 #[derive(Default)]
 pub(super) struct HooksOutcome {
     pub(super) done: Vec<String>,
-    /// Whether settings were changed.
+    /// Whether settings were changed, or in a dry run would be.
     pub(super) changed: bool,
     /// What is left for the user to do.
     pub(super) to_do: Vec<String>,
@@ -300,11 +300,12 @@ fn apply_change(
     if !ui.is_json() && !args.is_planned {
         change.show_diff(ui);
     }
-    let agreed = if args.yes || args.dry_run {
-        Some(!args.dry_run)
-    } else {
-        ui.confirm(format!("Change {path}?"))
-    };
+    if args.dry_run {
+        outcome.changed = true;
+        outcome.done.push(format!("would change {path}"));
+        return Ok(false);
+    }
+    let agreed = if args.yes { Some(true) } else { ui.confirm(format!("Change {path}?")) };
     if agreed != Some(true) {
         outcome.done.push(format!("{path} was not changed"));
         if agreed.is_none() {
@@ -342,6 +343,7 @@ fn write_plugin(
     for (name, content) in files {
         let path = dir.join(name);
         let wrote = if args.dry_run {
+            outcome.changed = true;
             "would write"
         } else {
             write_settings_bytes(&path, &content)?;

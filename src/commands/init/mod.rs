@@ -21,7 +21,7 @@ use super::{
 };
 use crate::config::zone::ZoneName;
 
-/// Create or adopt a memory folder
+/// Set up memory for agents or a folder
 ///
 /// Without arguments on a terminal, it also looks for agent programs, shows a plan (folders, hooks, service, import
 /// of recent sessions), and does it if you agree; `--yes` does it without asking, `--dry-run` shows it with every file.
@@ -100,7 +100,8 @@ pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResul
     let path = folder::target_folder(&call, global, args)?;
     let reload_hint = folder::reload_hint(&call, args, &path);
     // A workspace gets the sessions in it, and no others.
-    let project = args.openclaw.is_some().then(|| path.clone());
+    let is_own = args.openclaw.is_some() || folder::has_other_general_root(&call, &path);
+    let project = is_own.then(|| path.clone());
     let set_up_args = InitArgs { project, ..args.clone() };
     let mut report = folder::set_up(&call, global, &set_up_args, path.clone(), to_do, ui)?;
     let outcome = hooks::update(&call, args, ui)?;

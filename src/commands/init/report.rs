@@ -40,6 +40,9 @@ pub(super) struct InitReport {
     pub(super) hooks_changed: bool,
     /// What is left for the user to do, in sentences.
     pub(super) to_do: Vec<String>,
+    /// The folder that keeps the sessions without a folder of their own, if this one gets only those in it.
+    #[serde(skip)]
+    pub(super) general: Option<PathBuf>,
 }
 
 /// What the folder contained before.
@@ -203,10 +206,15 @@ impl InitReport {
         say("found", &self.found.describe());
         say("skipped", &self.skipped_files());
         say(if self.dry_run { "would write" } else { "wrote" }, &self.wrote);
+        let sessions = self.general.iter().map(|it| {
+            let general = it.display();
+            format!("those in this folder; {general} keeps those without a folder of their own")
+        });
+        say("sessions", &sessions.collect::<Vec<_>>());
         say("hooks", &self.hooks);
         say("to do", &self.to_do);
-        if self.dry_run && !self.wrote.is_empty() {
-            ui.note("nothing was changed");
+        if self.dry_run && (!self.wrote.is_empty() || self.hooks_changed) {
+            ui.note("nothing was changed; to do it, leave out --dry-run");
         } else if self.wrote.is_empty() && self.hooks_changed {
             ui.success("hooks installed; the folder was already set up");
         } else if self.wrote.is_empty() && !self.hooks.is_empty() {

@@ -128,11 +128,13 @@ impl StepPlanner<'_> {
             let name = file.display().to_string();
             return Ok(Some(InitStep { name, action: InitAction::WriteFile(file, text) }));
         }
-        self.to_do.push(format!(
-            "add the folder to `roots` in {} by hand: - path: {}",
-            file.display(),
-            root.display()
-        ));
+        let project = self.args.project.as_ref();
+        let entry = match project.map(|it| it.display()) {
+            Some(project) => format!("{{path: {}, project: {project}}}", root.display()),
+            None => format!("path: {}", root.display()),
+        };
+        let file = file.display();
+        self.to_do.push(format!("add the folder to `roots` in {file} by hand: - {entry}"));
         Ok(None)
     }
 
@@ -226,8 +228,13 @@ pub(super) fn agreed_notes(
     let agreed = args.yes
         || (!args.dry_run
             && ui.confirm(format_args!(
-                "Are {names} notes of the agent? Then memoird reads them, never changes them, and \
-                 repeats nothing that they say"
+                "Are {names} the agent's own notes? Then memoird reads them and repeats nothing that they say{}",
+                // The only change of such a file, and another question.
+                if args.openclaw.is_some() {
+                    "; it asks separately before it adds a block to MEMORY.md"
+                } else {
+                    ""
+                }
             )) == Some(true));
     if agreed {
         return paths;

@@ -21,7 +21,7 @@ use crate::commands::{
 };
 use crate::{
     compaction::grounding,
-    config::{environment::Environment, settings::EngineKind},
+    config::{ConfigError, environment::Environment, settings::EngineKind},
     engine::{
         Engine, EngineError, configured,
         model::{
@@ -442,8 +442,13 @@ fn session_root(
     if let (None, Some(cwd)) = (&global.root, &transcript.cwd) {
         let mut environment = call.environment.clone();
         environment.cwd = PathBuf::from(cwd);
-        if let Ok(path) = call.config.select_root(None, &environment) {
-            return call.open_root(&path);
+        match call.config.select_root(None, &environment) {
+            Ok(path) => return call.open_root(&path),
+            // The folder of another project must not get it.
+            Err(error @ ConfigError::NoRootSelected { repository: Some(_), .. }) => {
+                return Err(error.into());
+            }
+            Err(_) => {}
         }
     }
     call.selected_root(global)

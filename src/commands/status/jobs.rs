@@ -59,6 +59,9 @@ pub(super) struct LastRunStatus {
     pub(super) started: String,
     pub(super) ended: Option<String>,
     pub(super) outcomes: BTreeMap<&'static str, usize>,
+    /// How many of the unchanged jobs only read a day for typed memories.
+    #[serde(skip)]
+    pub(super) quiet_days: usize,
     /// Amounts and dates in the log lines that a model's items cite.
     pub(super) amounts: u32,
     /// How many of these amounts and dates the items contain.
@@ -202,7 +205,7 @@ pub(super) fn last_run(
     let Some(lineage) = lineage else { return Ok(None) };
     let Some(run) = lineage.last_runs(1)?.into_iter().next() else { return Ok(None) };
     let mut outcomes = BTreeMap::new();
-    let (mut amounts, mut amounts_kept) = (0, 0);
+    let (mut amounts, mut amounts_kept, mut quiet_days) = (0, 0, 0);
     // It is the last run, so its receipts are among the last ones.
     let running = lineage.live_jobs()?;
     for job in receipts.iter().chain(&running).filter(|it| it.run == run.id) {
@@ -211,6 +214,7 @@ pub(super) fn last_run(
             amounts_kept += receipt.metrics.amounts_kept;
         }
         let outcome = job.receipt.as_ref().map_or("running", report::outcome_name);
+        quiet_days += usize::from(job.tier == Tier::Extract && outcome == "unchanged");
         *outcomes.entry(outcome).or_default() += 1;
     }
     Ok(Some(LastRunStatus {
@@ -219,6 +223,7 @@ pub(super) fn last_run(
         started: rfc3339(run.started, zone),
         ended: run.ended.map(|it| rfc3339(it, zone)),
         outcomes,
+        quiet_days,
         amounts,
         amounts_kept,
     }))

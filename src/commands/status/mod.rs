@@ -229,6 +229,9 @@ fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
         })
         .collect();
     ui.table(&["memory folder", "logs", "due", "stuck", "problems", "daemon"], &rows);
+    if let Some(problem) = problems::rival_folders_message(call) {
+        ui.warn(problem);
+    }
     ui.note("`memoird --root DIR status` shows one in detail");
     exit_code_if_failed(!is_healthy)
 }
@@ -277,6 +280,7 @@ fn root_status(call: &Invocation, path: &Path) -> CommandResult<StatusReport> {
         );
     }
     problems.extend(folder_problems(&root, findings.missing, findings.unfinished_undo)?);
+    problems.extend(problems::rival_problem(call, &settings.path));
     let log_chars = logs.chars;
     problems.extend(problems::collect_problems(&root, &view, &plan, logs));
     let (daemon, watcher) = daemon::daemon_status(&root, zone)?;

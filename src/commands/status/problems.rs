@@ -1,9 +1,12 @@
 //! Problems that the user should look at.
 
+use std::path::Path;
+
 use serde::Serialize;
 
+use super::sessions::SessionQueueStatus;
 use crate::{
-    commands::workspace::MemoryRoot,
+    commands::workspace::{Invocation, MemoryRoot},
     compaction::{
         RootSnapshot,
         plan::{CompactionPlan, damage::Damage},
@@ -60,6 +63,33 @@ pub(super) fn collect_problems(
     problems
 }
 
+/// Says that no folder serves what belongs to no project, because several could; `None` if one does, or if nothing asks
+/// for one: neither are there memory folders for projects, nor did a session find no folder.
+pub(in crate::commands) fn rival_folders_message(call: &Invocation) -> Option<String> {
+    let general = call.config.general_roots();
+    if general.len() < 2 {
+        return None;
+    }
+    let has_projects = call.config.projects_dir(&call.environment).is_some();
+    let is_asked_for = has_projects || SessionQueueStatus::has_homeless(call);
+    is_asked_for.then(|| {
+        let names: Vec<String> = general.iter().map(|it| it.display().to_string()).collect();
+        format!(
+            "sessions without a folder of their own are saved in none of {}: only one of them may have no `project`; \
+             give each other one its own folder as `project` (`memoird config edit`)",
+            names.join(", ")
+        )
+    })
+}
+
+/// Returns this problem, if a folder is one of those that it is about.
+pub(super) fn rival_problem(call: &Invocation, root: &Path) -> Option<StatusProblem> {
+    let is_rival = call.config.general_roots().contains(&root);
+    let reason = rival_folders_message(call).filter(|_| is_rival)?;
+    let file = call.config.file.as_ref().map(|it| it.display().to_string());
+    Some(StatusProblem { path: file.unwrap_or_default(), reason })
+}
+
 /// Says that a folder's own file cannot loosen what the user's configuration decides.
 pub(in crate::commands) fn ignored_key_message(key: &str) -> String {
     format!("`{key}` has no effect here: this file travels with the folder; set it in config.yaml")
@@ -92,12 +122,16 @@ impl LogScan {
     ) -> Result<(usize, Option<StatusProblem>), VaultError> {
         // A log that was deleted meanwhile has no characters.
         let Some(found) = folders.read(&file.path)? else { return Ok((0, None)) };
-        let chars = String::from_utf8_lossy(&found.bytes).chars().count();
+        // The scan reports logs that cannot be parsed.
+        let log = DailyLog::parse(stem.clone(), &found.bytes).ok();
+        let chars = match &log {
+            Some(log) => log.body_chars(),
+            None => String::from_utf8_lossy(&found.bytes).chars().count(),
+        };
         if !may_declare_origin(&found.bytes) {
             return Ok((chars, None));
         }
-        // The scan reports logs that cannot be parsed.
-        let error = DailyLog::parse(stem.clone(), &found.bytes).ok().and_then(|it| it.origin_error);
+        let error = log.and_then(|it| it.origin_error);
         let problem = |error: OriginError| StatusProblem {
             path: file.path.clone(),
             reason: error.to_string(),

@@ -49,4 +49,10 @@ impl SessionQueueStatus {
         }
         found
     }
+
+    /// Returns whether a session waits that no memory folder takes.
+    pub(super) fn has_homeless(call: &Invocation) -> bool {
+        let home = |job: &QueuedSession| call.config.root_for_folder(&job.cwd, &call.environment);
+        queue::contents(&call.environment).waiting.iter().any(|it| home(it).is_none())
+    }
 }

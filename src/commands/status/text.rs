@@ -130,6 +130,9 @@ fn show_tiers(status: &StatusReport, ui: &Ui) {
         })
         .collect();
     ui.table(&["", "files", "chars", "newest", "due"], &rows);
+    if status.tiers.iter().any(|it| it.tier == DAILY && it.files == 0) {
+        ui.data("no logs yet; `memoird log TEXT` writes the first entry");
+    }
 }
 
 fn show_due(status: &StatusReport, ui: &Ui) {
@@ -206,8 +209,16 @@ fn show_engine(status: &StatusReport, ui: &Ui) {
         ui.data("daemon    not running; `memoird run` starts it");
     }
     if let Some(run) = &status.runs.last_run {
-        let outcomes: Vec<String> =
-            run.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+        let mut outcomes: Vec<String> = Vec::new();
+        for (&outcome, &count) in &run.outcomes {
+            // As `compact` counts them.
+            let count = if outcome == "unchanged" { count - run.quiet_days } else { count };
+            outcomes.extend((count > 0).then(|| format!("{count} {outcome}")));
+        }
+        if run.quiet_days > 0 {
+            let days = counted(run.quiet_days, "day", "days");
+            outcomes.push(format!("{days} read for typed memories"));
+        }
         let ended = if run.ended.is_some() { "" } else { ", not finished" };
         let what = if outcomes.is_empty() { "nothing".to_owned() } else { outcomes.join(", ") };
         let amounts = match run.amounts {

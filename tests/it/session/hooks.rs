@@ -282,6 +282,56 @@ fn a_project_never_gets_the_memory_of_another() {
 }
 
 #[test]
+fn a_verb_in_another_repository_neither_reads_nor_writes_the_memory_of_a_project() {
+    let root = root();
+    for name in ["one", "other"] {
+        fs::create_dir_all(root.path(name).join(".git")).unwrap();
+    }
+    fs::create_dir(root.path("plain")).unwrap();
+    let config = format!(
+        "roots:\n  - path: {}\n    project: {}\n",
+        root.path("vault").display(),
+        root.path("one").display()
+    );
+    root.write("config.yaml", &config);
+    root.write("vault/memoird.yaml", "zone: UTC\n");
+    root.write("vault/memory/2026-04-01.md", "- Brest is late by nine minutes\n");
+    fs::remove_file(root.path("memoird.yaml")).unwrap();
+    let config = root.path("config.yaml");
+    let run_in = |folder: &str, args: &[&str]| {
+        let args = [&["--config", config.to_str().unwrap()], args].concat();
+        let mut command = root.command(&args);
+        command.current_dir(root.path(folder)).write_stdin("");
+        root.finish(command, &args)
+    };
+    let before = root.files();
+    for args in [
+        &["log", "A note"][..],
+        &["search", "Brest"],
+        &["context"],
+        &["memories"],
+        &["show", "2026-04-01"],
+        &["compact"],
+        &["mcp"],
+    ] {
+        let refused = run_in("other", args);
+        assert_eq!((refused.code, &refused.stdout[..]), (2, ""), "{refused}");
+        assert!(refused.stderr.contains("other has no memory folder"), "{refused}");
+        assert!(refused.stderr.contains("try: memoird init"), "{refused}");
+    }
+    assert_eq!(root.files(), before);
+    // The project itself, and what is in no repository.
+    for folder in ["one", "plain"] {
+        assert!(run_in(folder, &["search", "Brest"]).ok().stdout.contains("nine minutes"));
+    }
+    let vault = root.path("vault");
+    let named = ["--root", vault.to_str().unwrap(), "search", "Brest"];
+    assert!(run_in("other", &named).ok().stdout.contains("nine minutes"));
+    let listed = run_in("other", &["status"]).ok();
+    assert!(listed.stdout.contains("vault") && !listed.stdout.contains("time zone"), "{listed}");
+}
+
+#[test]
 fn a_session_is_recorded_once_after_a_kill_at_any_step() {
     let trace = root();
     trace.write("s.jsonl", &generate::session(4));

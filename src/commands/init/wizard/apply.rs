@@ -64,6 +64,7 @@ pub(super) struct FirstResult {
     pub(super) logs: usize,
     pub(super) memories: usize,
     pub(super) weeks: usize,
+    pub(super) months: usize,
     /// The sanitized text of `WISDOM.md`, once it says something.
     pub(super) wisdom: Option<String>,
 }
@@ -274,6 +275,9 @@ impl FirstResult {
         if self.weeks > 0 {
             parts.push(counted(self.weeks, "weekly summary", "weekly summaries"));
         }
+        if self.months > 0 {
+            parts.push(counted(self.months, "monthly summary", "monthly summaries"));
+        }
         if self.wisdom.is_some() {
             parts.push(WISDOM_FILE.to_owned());
         }
@@ -314,6 +318,7 @@ fn compact_folder(call: &Invocation, path: &Path, ui: &Ui) -> CommandResult<Opti
         logs: inventory.logs.len(),
         memories: inventory.memories.len(),
         weeks: inventory.weekly.len(),
+        months: inventory.monthly.len(),
         wisdom: wisdom.filter(|it| it.contains("\n- ") || it.contains("\n**")),
     }))
 }

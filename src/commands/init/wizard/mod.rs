@@ -83,14 +83,15 @@ pub(super) fn run(
     let mut report = WizardReport::new(&findings, &plan, folders);
     report.dry_run = args.dry_run || !args.yes && !asks;
     if !ui.is_json() {
+        // The plan stays on the screen.
+        if args.dry_run {
+            super::hooks::show_changes(call, &plan.hooks, ui)?;
+        }
         report.print_findings(&findings, ui);
         if !report.has_nothing_to_do() {
             report.print_plan(&findings, &plan, ui);
         }
         report.print_to_do(ui);
-        if args.dry_run {
-            super::hooks::show_changes(call, &plan.hooks, ui)?;
-        }
     }
     if report.dry_run || report.has_nothing_to_do() {
         report.finish_without_changes(args.dry_run, ui);

@@ -3,7 +3,8 @@
 //! # Rules
 //!
 //! - A folder that the user is in is set up as `memoird init` always did. One in a git repository that holds no logs
-//!   gets the sessions of this repository only; any other one gets all that have no folder of their own.
+//!   gets the sessions of this repository only; any other one gets all that have no folder of their own, if no folder
+//!   does that yet, and otherwise only those in it.
 //! - In the home folder the folders in which agents keep logs of their own are adopted, each git repository gets its own memory folder below [`PROJECTS_DIR`], and one folder there
 //!   takes the rest. The last two are not proposed if the user has configured folders already.
 //! - Nothing is proposed for a program that is not there, and nothing that is there already.
@@ -61,7 +62,10 @@ impl SetupPlan {
         match &found.place {
             Place::Folder { path, is_set_up, has_logs, repository } => {
                 let is_new = !is_set_up && !has_logs;
+                // A second folder for what belongs to no project would keep both from it.
+                let has_general = found.roots.iter().any(|it| !it.has_project && it.path != *path);
                 let project = repository.clone().filter(|_| is_new);
+                let project = project.or_else(|| has_general.then(|| path.clone()));
                 plan.folders.push(PlannedFolder { path: path.clone(), project });
             }
             Place::Home => plan.add_folders_of_home(found),
@@ -292,8 +296,13 @@ mod tests {
         check(&found, (Some("/src/a"), Some("/src/a"), None), (2, 2));
         found.place = folder("/src/a", true, Some("/src/a"));
         check(&found, (Some("/src/a"), None, None), (4, 0));
+        // The one that is there keeps the rest.
         found.roots = vec![root("/lexicon", false)];
-        check(&found, (Some("/src/a"), None, None), (2, 2));
+        check(&found, (Some("/src/a"), Some("/src/a"), None), (2, 2));
+        found.place = folder("/notes", true, None);
+        check(&found, (Some("/notes"), Some("/notes"), None), (0, 4));
+        found.roots = vec![root("/m/a", true)];
+        check(&found, (Some("/notes"), None, None), (0, 4));
     }
 
     #[test]

@@ -154,10 +154,14 @@ impl WizardReport {
                 return format!("{} is already set up", report.root.display());
             }
             let has_projects = plan.projects_dir.is_some() || found.projects_dir.is_some();
-            let sessions = match &planned.project {
-                Some(project) => format!(", for sessions in {}", project.display()),
-                None if has_projects => ", for what belongs to no git repository".to_owned(),
-                None => String::new(),
+            let sessions = match (&planned.project, &report.general) {
+                (Some(_), Some(general)) => format!(
+                    ", for the sessions in it ({} keeps those without a folder of their own)",
+                    general.display()
+                ),
+                (Some(project), None) => format!(", for sessions in {}", project.display()),
+                (None, _) if has_projects => ", for what belongs to no git repository".to_owned(),
+                (None, _) => String::new(),
             };
             let logs = match report.memory_dir.as_str() {
                 "." | "memory" => String::new(),
