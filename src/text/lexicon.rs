@@ -183,6 +183,7 @@ pub(crate) struct ClaimLexicon {
     pub(crate) troubles: LexiconWords,
     pub(crate) repairs: LexiconWords,
     pub(crate) terminations: LexiconWords,
+    pub(crate) ban_nouns: LexiconWords,
     pub(crate) changes: LexiconWords,
     pub(crate) from_words: LexiconWords,
     pub(crate) to_words: LexiconWords,

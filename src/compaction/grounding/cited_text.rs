@@ -269,8 +269,8 @@ impl<'s> CitedText<'s> {
         }
         let is_other_spelling = self.is_joined_name(atom, text) || self.is_misspelled(raw, known);
         match atom.kind {
-            AtomKind::Name => is_other_spelling || self.is_split_name(raw),
-            AtomKind::Identifier => self.is_split_name(raw),
+            AtomKind::Name => is_other_spelling || self.is_split_name(raw, known),
+            AtomKind::Identifier => self.is_split_name(raw, known),
             _ => false,
         }
     }
@@ -370,18 +370,16 @@ impl<'s> CitedText<'s> {
             && (has_name(self) || self.context.as_deref().is_some_and(has_name))
     }
 
-    /// Returns whether a name of one word, written with inner capitals, is two words in the lines: `TideBoard` of
-    /// `Tide Board`.
-    fn is_split_name(&self, name: &str) -> bool {
-        let parts = name.chars().skip(1).filter(|it| it.is_uppercase()).count();
-        if parts != 1 || !name.chars().all(char::is_alphabetic) {
-            return false;
-        }
+    /// Returns whether a name with one inner capital is two words in the lines: `TideBoard` of `Tide Board`.
+    fn is_split_name(&self, name: &str, known: &dyn Vocabulary) -> bool {
+        let mut inner = name.char_indices().skip(1).filter(|it| it.1.is_uppercase());
+        let (Some((at, _)), None) = (inner.next(), inner.next()) else { return false };
+        let spaced = format!("{} {}", &name[..at], &name[at..]);
         let all = [Some(self), self.context.as_deref()];
-        all.into_iter().flatten().flat_map(CitedText::lines).any(|line| {
-            let words: Vec<&str> = line.split(|c: char| !c.is_alphabetic()).collect();
-            words.windows(2).any(|two| two.concat() == name)
-        })
+        let mut lines = all.into_iter().flatten().flat_map(CitedText::lines);
+        name.chars().all(char::is_alphabetic)
+            && !known.has_word(name)
+            && lines.any(|it| contains_word(it, &spaced))
     }
 
     /// Returns whether a word differs by one edit from a name of the lines, and is no other name.

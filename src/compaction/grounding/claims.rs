@@ -335,11 +335,14 @@ fn is_person(text: &str, words: &[ParsedWord], at: usize, names: NameReader<'_>)
     if names.is_german {
         return ["herr", "herrn", "frau", "firma"].contains(&before);
     }
-    // Neither `USB` nor `TideBoard` is a person.
-    let has_inner_capital =
-        raw.chars().skip(1).filter(|it| it.is_alphabetic()).any(char::is_uppercase);
+    // Neither `USB` nor `TideBoard` is a person, but `McKenna` is.
+    let prefix = ["Mc", "Mac", "De", "Di", "La", "Le", "Van", "O'", "D'"]
+        .iter()
+        .find(|it| raw.strip_prefix(**it).is_some_and(|it| it.starts_with(char::is_uppercase)));
+    let own = raw.chars().skip(1 + prefix.map_or(0, |it| it.len()));
+    let is_one_word = !own.filter(|it| it.is_alphabetic()).any(char::is_uppercase);
     at > 0
-        && !has_inner_capital
+        && is_one_word
         && !HEDGING.stop_words.contains(&name)
         && !CLAIMS.unnamed_subjects.contains(&name)
         && is_no_date_word(name)

@@ -236,13 +236,6 @@ fn find_condition(clause: &[ParsedWord]) -> Option<usize> {
     (0..clause.len()).find(|&at| {
         let before = at.checked_sub(1).map(|it| &clause[it].text[..]);
         let is_question = before.is_some_and(|it| HEDGING.no_condition_after.contains(&it));
-        // `No task starts unless it has an owner` is a rule, and supposes nothing.
-        let is_rule = clause[at].text == "unless"
-            && at > 0
-            && ["no", "never", "nobody", "nothing"].contains(&&clause[0].text[..]);
-        if is_rule {
-            return false;
-        }
         (CONDITIONS.longest_match(clause, at).is_some() && !is_question)
             || (at == 0
                 && OPENING_CONDITIONS.longest_match(clause, at).is_some()

@@ -28,6 +28,10 @@ struct Clause {
     negations: usize,
     /// How many words negate.
     negation_words: usize,
+    /// How many more things they deny, joined by `or`.
+    alternatives: usize,
+    /// The words of its parts that say that something was removed or disabled.
+    ended: Vec<StemSet>,
     /// Whether it forbids something: `do not expose the port`.
     is_ban: bool,
     /// Whether the last word negates.
@@ -74,7 +78,7 @@ impl CitedNegations {
             let is_negated = count_negations(&sentence.words) > 0;
             let theirs = if is_negated { &self.contrasted } else { &self.clauses };
             for words in
-                sentence.contrasted_clauses().into_iter().flat_map(|it| reason_apart(item, it))
+                sentence.contrasted_clauses().into_iter().flat_map(|it| split_reason(item, it))
             {
                 let clause = Clause::of(words);
                 let may_negate = negations <= self.negations;
@@ -107,7 +111,7 @@ impl CitedNegations {
                     && new.iter().any(|it| sentence_words.contains(&&it[..]))
             });
         let bans_what_ended =
-            clause.is_ban && self.contrasted.iter().any(|it| it.ended_what(clause));
+            clause.is_ban && self.contrasted.iter().any(|it| it.reports_end_of(clause));
         if negates_replaced || bans_what_ended || (may_negate && self.answers_no()) {
             return true;
         }
@@ -196,7 +200,7 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
             || !it.negated.is_disjoint(&clause.stems)
             || !clause.stems.is_subset(&it.stems);
         if it.is_similar(clause)
-            && it.negations > clause.negations
+            && it.negations > clause.negations + clause.alternatives
             && states_negated
             && !has_own_negation()
         {
@@ -210,7 +214,7 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
             .collect();
         // A word that the line has as well does not replace its negation.
         if heads.is_empty()
-            || clause.negations >= it.negations
+            || clause.negations + clause.alternatives >= it.negations
             || implicit.iter().any(|word| {
                 !it.words.contains(word) && !it.negated_heads.contains(&word_stem(word))
             })
@@ -290,7 +294,7 @@ impl Clause {
     fn of(words: &[ParsedWord]) -> Self {
         const FOLLOWING: usize = 3;
         let (mut heads, mut negated) = (StemSet::new(), StemSet::new());
-        let mut negations = 0;
+        let (mut negations, mut alternatives) = (0, 0);
         for (at, word) in words.iter().enumerate() {
             if !is_negation(words, at) {
                 continue;
@@ -300,7 +304,7 @@ impl Clause {
             let mut after = near.filter(|it| is_content(it)).peekable();
             let before = words[..at].iter().rev().find(|it| is_content(it));
             heads.extend(after.peek().copied().or(before).map(|it| word_stem(&it.text)));
-            heads.extend(alternatives(&words[at + 1..]));
+            alternatives += count_alternatives(&words[at + 1..]);
             // In some languages the negated word comes before the negation.
             if ["nicht", "pas", "niet"].contains(&&word.text[..]) {
                 heads.extend(before.map(|it| word_stem(&it.text)));
@@ -319,6 +323,8 @@ impl Clause {
             stems: content_stems(words),
             negations: negations.min(1).max(heads.len()),
             negation_words: negations,
+            alternatives,
+            ended: ended_parts(words),
             negated_heads: heads,
             negated,
             implicit_negations: implicit,
@@ -329,11 +335,9 @@ impl Clause {
         }
     }
 
-    /// Returns whether this clause of the lines says that what another one is about is no more.
-    fn ended_what(&self, clause: &Self) -> bool {
-        self.negations == 0
-            && CLAIMS.terminations.iter().any(|it| self.words.contains(*it))
-            && self.stems.intersection(&clause.stems).nth(1).is_some()
+    /// Returns whether this clause of the lines says that all that another one is about was removed or disabled.
+    fn reports_end_of(&self, clause: &Self) -> bool {
+        clause.stems.len() > 1 && self.ended.iter().any(|it| clause.stems.is_subset(it))
     }
 
     /// Returns whether this clause of the lines reports, in words that a sentence of the item lacks, that what the clause
@@ -346,24 +350,29 @@ impl Clause {
     }
 }
 
-/// Returns what a negation denies besides the word after it: `no queue or extra tool`.
-fn alternatives(behind: &[ParsedWord]) -> impl Iterator<Item = String> {
-    let near = behind.iter().skip(1).take_while(|it| it.separator == Separator::Space);
-    let mut follows = false;
-    near.filter_map(move |word| {
-        if ["or", "nor", "oder", "noch", "ou", "ni"].contains(&&word.text[..]) {
-            follows = true;
-            return None;
-        }
-        (follows && is_content(word)).then(|| {
-            follows = false;
-            word_stem(&word.text)
+/// Returns how many things a negation denies besides the one after it: `no queue or extra tool`.
+fn count_alternatives(after: &[ParsedWord]) -> usize {
+    let near = after.iter().take_while(|it| it.separator == Separator::Space);
+    near.filter(|it| ["or", "nor", "oder", "ou"].contains(&&it.text[..])).count()
+}
+
+/// Returns the words of the parts of a clause, between commas, that say that something was removed or disabled. The end
+/// of a ban allows something.
+fn ended_parts(words: &[ParsedWord]) -> Vec<StemSet> {
+    let is_one = |all: &[&'static str], it: &ParsedWord| all.contains(&&it.text[..]);
+    words
+        .chunk_by(|_, next| next.separator == Separator::Space)
+        .filter(|part| {
+            part.iter().any(|it| is_one(&CLAIMS.terminations, it))
+                && !part.iter().any(|it| is_one(&CLAIMS.ban_nouns, it))
+                && count_negations(part) == 0
         })
-    })
+        .map(content_stems)
+        .collect()
 }
 
 /// Returns a clause in two where a colon separates what it denies from a reason: `do not open it: the port is public`.
-fn reason_apart<'w>(text: &str, words: &'w [ParsedWord]) -> Vec<&'w [ParsedWord]> {
+fn split_reason<'w>(text: &str, words: &'w [ParsedWord]) -> Vec<&'w [ParsedWord]> {
     let is_colon = |at: &usize| text[words[at - 1].end..words[*at].start].contains(": ");
     let Some(at) = (1..words.len()).find(is_colon) else { return vec![words] };
     let (denied, reason) = words.split_at(at);

@@ -274,7 +274,7 @@ fn a_title_may_advise_what_its_lines_give_cause_for() {
 }
 
 #[test]
-fn an_order_not_to_do_something_may_have_its_reason_behind_a_colon() {
+fn a_ban_may_have_its_reason_behind_a_colon() {
     let removed = "The exposure of the tide port 11434 was removed on the advice of Ines";
     passes(
         removed,
@@ -283,20 +283,28 @@ fn an_order_not_to_do_something_may_have_its_reason_behind_a_colon() {
             "Do not expose the tide port 11434: it was removed on the advice of Ines",
         ],
     );
-    let secret = "Ottilie secretly steers the barge; the others think that the barge is steered by a program";
     passes(
-        secret,
+        "Ottilie secretly steers the barge; the others think that the barge is steered by a program",
         &["Do not reveal who steers it: the others think that the barge is steered by a program"],
     );
-    // The ban is of something else, or nothing ended.
-    is_rejected(
-        "The tide port 11434 is exposed for the harbour office, the old lamp was removed",
-        &[("Do not expose the tide port 11434", "denies")],
-    );
-    is_rejected(
-        "The others know that the barge is steered by a program",
-        &[("The others do not know that the barge is steered by a program: Ottilie steers", "")],
-    );
+    // Something else ended, or a ban did.
+    for (line, ban) in [
+        ("The prohibition of Friday deploys was removed", "Do not deploy on Fridays"),
+        (
+            "Port 11434 of the tide relay is open to all boats; the old key of the relay was removed",
+            "Do not open port 11434 of the tide relay",
+        ),
+        (
+            "Ines uses the tide relay for the backups; the alarm of the tide relay is disabled at night",
+            "Do not use the tide relay for the backups",
+        ),
+        (
+            "The others know that the barge is steered by a program",
+            "The others do not know that the barge is steered by a program: Ottilie steers the barge",
+        ),
+    ] {
+        is_rejected(line, &[(ban, "denies")]);
+    }
 }
 
 #[test]
@@ -306,6 +314,10 @@ fn other_forms_of_the_same_words_pass() {
         &["Team workflow: no wiki or extra tools by default"],
     );
     passes(
+        "No deploys on Friday and Saturday for Brest",
+        &["No deploys on Friday or Saturday for Brest"],
+    );
+    passes(
         "Hotlinks are OK for the first version (unless Ines/Tobias decide otherwise)",
         &["Hotlinks are OK for the first version, unless Ines or Tobias decide otherwise"],
     );
@@ -313,18 +325,29 @@ fn other_forms_of_the_same_words_pass() {
         "Altijd `git pull --rebase` voor het pushen (enige uitzondering: de haven)",
         &["Always `git pull --rebase` voor het pushen"],
     );
-    passes(
-        "Added a 30-minute sync job for the tide table",
-        &["Tide table sync job every 30 minutes"],
-    );
     passes("The relay moved to Tide Board in Brest", &["The relay moved to TideBoard in Brest"]);
     passes(
         "Ines updated TideBoard to 2.9 after TideBoard 2.2 did not know the model",
         &["TideBoard updated by Ines to 2.9, since TideBoard 2.2 did not know the model"],
     );
-    is_rejected(
-        "The relay moved to Tide in Brest",
-        &[("The relay moved to TideBoard in Brest", "`TideBoard`")],
-    );
-    is_rejected("The sync job runs on Monday", &[("The sync job runs every Monday", "`every`")]);
+    for (line, bullet, why) in [
+        (
+            "The relay moved to Tide in Brest",
+            "The relay moved to TideBoard in Brest",
+            "`TideBoard`",
+        ),
+        ("The sync job runs on Monday", "The sync job runs every Monday", "`every`"),
+        (
+            "Ines restarts the tide relay in 30 minutes",
+            "Ines restarts the tide relay every 30 minutes",
+            "`every`",
+        ),
+        (
+            "On Monday McKenna called the office, and Tobias signed the lease of the pier",
+            "On Monday McKenna signed the lease of the pier",
+            "`mckenna`",
+        ),
+    ] {
+        is_rejected(line, &[(bullet, why)]);
+    }
 }

@@ -22,7 +22,7 @@ use crate::compaction::{
 use crate::{
     engine::extractive::{FiledTopics, SeenStatements, StatementPlace, TopicMemory},
     memory::{
-        address::{Address, Citation, Stem},
+        address::{Address, Citation},
         correction::shorten,
         decision::Decisions,
         frontmatter::OtherKeys,
@@ -87,8 +87,11 @@ impl<'a> TopicExclusions<'a> {
             if !memory.is_about_topic() {
                 said.extend(Citation::from_addresses(memory.sources.iter().map(|it| &it.0)));
             } else if !is_copy(memory) {
-                let (_, own) = memory.statements_by_owner();
+                let (ours, own) = memory.statements_by_owner();
                 said.extend(own.into_iter().filter_map(|it| it.item.citation));
+                // What is there from old logs stays where it is.
+                let old = ours.into_iter().filter_map(|it| it.item.citation);
+                said.extend(old.filter(|it| is_old(it, logs)));
             }
         }
         Self { said, decisions, layout, logs }
@@ -283,16 +286,7 @@ impl TopicWriter<'_> {
             || self.vault.try_exists(&self.vault.layout().typed_memory(name)).unwrap_or(true)
     }
 
-    /// Returns whether a statement is not made again: its lines are older than the logs that are read for its kind.
-    fn is_older(&self, kind: StatementKind, citation: &Citation) -> bool {
-        // Of older logs what lasts is read, if they are read at all.
-        let is_read = |stem: &Stem| self.logs.binary_search_by(|it| it.stem().cmp(stem)).is_ok();
-        let newest = citation.files().map(|it| it.0).max();
-        citation.newest_date() < states_from(self.logs.last().map(|it| it.stem().date()))
-            && !(kind.is_lasting() && newest.is_some_and(is_read))
-    }
-
-    /// Returns our statements of a memory whose lines are all older than the logs that are read, and are still there.
+    /// Returns our statements of a memory from old logs whose lines are still there.
     fn older_statements(
         &self,
         memory: &TypedMemory,
@@ -301,7 +295,7 @@ impl TopicWriter<'_> {
         let mut logs = BTreeMap::new();
         let mut found = Vec::new();
         for MemoryStatement { kind, item, .. } in ours {
-            let Some(citation) = item.citation.as_ref().filter(|it| self.is_older(kind, it)) else {
+            let Some(citation) = item.citation.as_ref().filter(|it| is_old(it, self.logs)) else {
                 continue;
             };
             let mut is_there = true;
@@ -325,7 +319,7 @@ impl TopicWriter<'_> {
     fn recent_of_model(&self, memory: &TypedMemory) -> Vec<(StatementKind, Item)> {
         let is_recent = |it: &MemoryStatement| {
             !self.logs.is_empty()
-                && it.item.citation.as_ref().is_some_and(|at| !self.is_older(it.kind, at))
+                && it.item.citation.as_ref().is_some_and(|at| !is_old(at, self.logs))
         };
         current_of_model(memory, self.logs).filter(is_recent).map(|it| (it.kind, it.item)).collect()
     }
@@ -449,6 +443,11 @@ fn current_of_model(
         memory.by_model.contains(&it.item.hash())
             && lines.all(|at| log(&at).is_none_or(|it| is_line_in(it, &at, memory)))
     })
+}
+
+/// Returns whether lines are older than the logs of which more than rules, people, lessons and decisions is read.
+fn is_old(citation: &Citation, logs: &[SanitizedLog]) -> bool {
+    citation.newest_date() < states_from(logs.last().map(|it| it.stem().date()))
 }
 
 /// Returns the description of a memory as it is written.

@@ -40,7 +40,7 @@ use crate::{
         item::{Item, SummarySection},
         log::DailyLog,
         period::Period,
-        typed::TypedMemory,
+        typed::{MemoryType, TypedMemory},
         wisdom::{WisdomEntry, WisdomFile, WisdomLimits},
     },
     privacy::{self, PrivacyRules, SanitizedLog},
@@ -700,21 +700,39 @@ impl WisdomEdit<'_> {
         match checked {
             // A statement is about the topic of its memory, though its lines may not name it.
             Err(Violation::AtomNotInSources { atom }) if self.names_topic(&atom, citation) => {
-                let without = |text: &str| text.replace(&atom, "it");
+                let without = |text: &str| {
+                    let words = text.split_inclusive(|c: char| !c.is_alphanumeric());
+                    words
+                        .map(|it| if it.trim_end() == atom { "it " } else { it })
+                        .collect::<String>()
+                };
                 grounding::check_entry(&without(title), &without(text), citation, self.logs)
             }
             checked => checked,
         }
     }
 
-    /// Returns whether a word is one of the name of a memory that has a statement of these lines.
+    /// Returns whether a word is one of the name of the project or thing whose memory states all these lines.
     fn names_topic(&self, word: &str, citation: &Citation) -> bool {
-        let is_named = |it: &TypedMemory| it.name.split_whitespace().any(|it| it == word);
-        let states = |it: &TypedMemory| {
-            let (ours, _) = it.statements_by_owner();
-            ours.iter().filter_map(|it| it.item.citation.as_ref()).any(|it| citation.covers(it))
+        let is_named = |it: &&TypedMemory| {
+            matches!(it.kind, MemoryType::Project | MemoryType::Reference)
+                && it.is_about_topic()
+                && it.name.split_whitespace().any(|it| it == word)
         };
-        self.memories.iter().any(|it| it.is_about_topic() && is_named(it) && states(it))
+        let states_all = |it: &TypedMemory| {
+            let (ours, _) = it.statements_by_owner();
+            let mut cited = ours.into_iter().filter_map(|it| it.item.citation);
+            let first = cited.next();
+            let all = first.map(|first| {
+                cited.fold(first, |mut all, it| {
+                    all.merge(&it);
+                    all
+                })
+            });
+            all.is_some_and(|it| it.covers(citation))
+        };
+        word.chars().all(char::is_alphabetic)
+            && self.memories.iter().filter(is_named).any(states_all)
     }
 
     /// Returns whether the words are those of external text, and no memory that a person wrote has

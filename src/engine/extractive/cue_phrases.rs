@@ -110,8 +110,6 @@ cue_tables! {
     DEEDS_TO_DO "deeds_to_do"
     DEEDS_DONE "deeds_done"
     MILESTONES "milestones"
-    FAILS "fails"
-    WORKS "works"
     RETIRED "retired"
     RESUMED "resumed"
 }

@@ -24,7 +24,6 @@ pub(in crate::engine::extractive) mod newer;
 mod sections;
 mod siblings;
 pub(in crate::engine::extractive) mod statements;
-mod status;
 pub(in crate::engine::extractive) mod stopped;
 mod titles;
 mod topics;

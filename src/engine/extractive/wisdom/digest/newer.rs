@@ -10,7 +10,6 @@ use chrono::NaiveDate;
 use super::{
     super::similarity::has_conflicting_values,
     statements::DigestStatement,
-    status,
     stopped::{StoppedThing, is_about},
 };
 use crate::{
@@ -47,7 +46,6 @@ const PLANS_READ_MAX: usize = 50;
 pub(super) fn mark_ended(statements: &mut [DigestStatement]) {
     let mut ended = made(statements);
     ended.extend(done(statements));
-    ended.extend(status::overtaken(statements));
     for (older, newer) in given_up(statements) {
         // Who wanted to know the former value wants to know the new one.
         let inherits = |it: &DigestStatement| says_how_it_is(it.kind) && it.worth.is_finite();

@@ -10,7 +10,6 @@ use super::{
     entities::{Entities, Entity},
     newer::{self, NewerStatements},
     siblings::join_siblings,
-    status::StatusReport,
     stopped::ChangedThings,
     titles,
     worth::{news_worth, own_worth, rate},
@@ -114,8 +113,6 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(super) changed: ChangedThings,
     /// What it says of plans and tasks.
     pub(super) plan: PlanChange,
-    /// What it reports on how something works.
-    pub(super) status: Option<StatusReport>,
     /// Whether a newer one says that what it plans was given up, exchanged, moved, or made.
     pub(super) is_ended: bool,
     /// How useful it is at the start of a session, from 0 to about 3.
@@ -145,11 +142,6 @@ impl DigestStatement {
     /// Returns whether its words are about days that are over on `day`.
     pub(super) fn is_over(&self, day: NaiveDate) -> bool {
         self.holds_until.is_some_and(|it| it < day)
-    }
-
-    /// Returns whether a person marked it as one to keep.
-    pub(super) fn is_pinned(&self) -> bool {
-        self.due == Some(NaiveDate::MAX)
     }
 
     /// Returns the section of `WISDOM.md` that it belongs to.
@@ -256,11 +248,13 @@ pub(in crate::engine::extractive) fn collect_from_pages(
     kept_out: KeptOut<'_>,
 ) -> LogStatements {
     let templates = template_heads(pages);
-    let copied = copied_texts(pages);
+    // What older logs are about, and how often they say it, is not how it is now.
+    let recent = &pages[pages.partition_point(|it| it.stem.date() < states_from)..];
+    let copied = copied_texts(recent);
     let mut collector = StatementCollector {
         templates,
         copied,
-        entities: Entities::of(pages),
+        entities: Entities::of(recent),
         heads: Vec::new(),
         cured: BTreeSet::new(),
         collects_posts: false,
@@ -427,12 +421,8 @@ impl StatementCollector {
             class => class,
         };
         let role = role_of(page, statement, (own, &words), class);
-        // What others ask of their agents is no rule for this one.
-        if self.collects_posts && is_guidance(role.kind) {
-            return;
-        }
         let day = page.stem.date();
-        if day < self.states_from && !role.kind.is_lasting() {
+        if !self.reads(role.kind, day) {
             return;
         }
         let section = section_of(role.kind);
@@ -507,7 +497,6 @@ impl StatementCollector {
             news_worth: news_worth(role.kind, &words),
             changed,
             plan,
-            status: StatusReport::of(statement, own, &words),
             is_ended: false,
             terms,
             own_terms,
@@ -517,6 +506,13 @@ impl StatementCollector {
             title: added_title,
             text,
         });
+    }
+
+    /// Returns whether statements of a kind are read from the page of a day.
+    fn reads(&self, kind: StatementKind, day: NaiveDate) -> bool {
+        // What others ask of their agents is no rule for this one.
+        let is_foreign_rule = self.collects_posts && is_guidance(kind);
+        !is_foreign_rule && (day >= self.states_from || kind.is_lasting())
     }
 
     /// Returns what a statement is about: its lead-in or parent item, else a heading that says something; and what

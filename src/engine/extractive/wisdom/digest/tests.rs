@@ -415,34 +415,6 @@ fn what_a_person_wants_from_now_on_is_a_rule() {
 }
 
 #[test]
-fn a_failure_is_over_when_a_later_line_says_that_it_works() {
-    let of = |days: &[&str]| bullets(days, 8_000, &|_, _| false).join("\n");
-    let failed =
-        "- The connection of the tide relay to Brest failed with 401, the token was revoked\n";
-    let mended = "- The tide relay is connected to Brest again with the new token, it works\n";
-    let found = of(&[&format!("{failed}{mended}")]);
-    assert!(!found.contains("401") && found.contains("new token"), "{found}");
-    let found = of(&[failed, mended]);
-    assert!(!found.contains("401") && found.contains("new token"), "{found}");
-    // A failure that comes later is no older one, and one of another thing is not over.
-    let found = of(&[mended, failed]);
-    assert!(found.contains("401"), "{found}");
-    let found = of(&[failed, "- The lamp of the pier works again with the new bulb from Ines\n"]);
-    assert!(found.contains("401"), "{found}");
-}
-
-#[test]
-fn of_a_job_only_the_last_report_counts() {
-    let days = [
-        "- `tide-export`: 4 timeouts in a row on the way to Brest\n",
-        "- `depth-sync`: failed, the disk of the gauge is full\n- **tide-export** works, 212 rows sent\n\
-         - `tide-export` ✅ 212 rows for the office of Brest\n",
-    ];
-    let found = bullets(&days, 8_000, &|_, _| false).join("\n");
-    assert!(!found.contains("4 timeouts") && found.contains("depth-sync"), "{found}");
-}
-
-#[test]
 fn an_open_item_lapses_after_some_days_of_logs_and_an_old_state_must_be_worth_more() {
     let task = "- [ ] Renew the licence of the depth sensor of the harbour\n";
     let other =

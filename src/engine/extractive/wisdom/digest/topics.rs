@@ -290,7 +290,8 @@ impl TopicFiler<'_> {
     /// Chooses among the statements of a topic, oldest first: the best ones of each kind that hold.
     fn choose(&self, members: &[usize]) -> Vec<usize> {
         let all = &self.read.statements;
-        let is_few = all.len() <= FEW_STATEMENTS;
+        let is_recent = |it: &&DigestStatement| it.day >= self.input.states_from;
+        let is_few = all.iter().filter(is_recent).count() <= FEW_STATEMENTS;
         let worth_min = if is_few { WORTH_OF_FEW } else { WORTH_MIN };
         let mut by_worth: Vec<usize> = members.to_vec();
         by_worth.sort_by(|a, b| all[*b].worth.total_cmp(&all[*a].worth).then(b.cmp(a)));
