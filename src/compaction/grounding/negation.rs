@@ -377,7 +377,8 @@ fn split_reason<'w>(text: &str, words: &'w [ParsedWord]) -> Vec<&'w [ParsedWord]
     let Some(at) = (1..words.len()).find(is_colon) else { return vec![words] };
     let (denied, reason) = words.split_at(at);
     let says_much = |it: &[ParsedWord]| content_stems(it).len() > 1;
-    if count_negations(denied) > 0 && says_much(denied) && says_much(reason) {
+    if count_negations(denied) > 0 && (opens_ban(denied) || says_much(denied)) && says_much(reason)
+    {
         vec![denied, reason]
     } else {
         vec![words]

@@ -285,7 +285,7 @@ fn a_ban_may_have_its_reason_behind_a_colon() {
     );
     passes(
         "Ottilie secretly steers the barge; the others think that the barge is steered by a program",
-        &["Do not reveal who steers it: the others think that the barge is steered by a program"],
+        &["Do not reveal it: the others think that the barge is steered by a program"],
     );
     // Something else ended, or a ban did.
     for (line, ban) in [
