@@ -31,6 +31,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -139,6 +140,9 @@ fn installed_client(
     let name = format!("{}-{version}", package.replace(['@', '/'], "-"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name.trim_start_matches('-'));
     let program = folder.join("node_modules").join(package).join(program);
+    // The program is there before all of its parts are, so that a second test must not look meanwhile.
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     if !program.is_file() {
         let mut npm = Command::new("npm");
         npm.args(["install", "--no-audit", "--no-fund", "--no-save"]).args(options).arg("--prefix");

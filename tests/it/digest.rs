@@ -74,11 +74,11 @@ fn what_lasts_stays_however_old_it_is() {
         assert_eq!(root.files(), before);
     };
     check(&root);
-    let rule = root.read("memory/feedback_mirror.md");
+    let rule = root.read("memory/feedback_how-to-work.md");
     root.write("memory/2026-04-11.md", "- The pier lamp of Brest is red since the storm\n");
     root.set_now("2026-04-12T09:00:00+02:00");
     check(&root);
-    assert_eq!(root.read("memory/feedback_mirror.md"), rule);
+    assert_eq!(root.read("memory/feedback_how-to-work.md"), rule);
 }
 
 #[test]

@@ -158,7 +158,9 @@ impl CitedNegations {
                 it.fails_at(clause, sentence_words)
                     && it.stems.intersection(&clause.stems).nth(1).is_some()
             };
-            (has_failure && !it.stems.is_disjoint(&clause.negated)) || is_same()
+            // The end of a ban is no failure of what it forbade.
+            let ends_ban = || CLAIMS.ban_nouns.iter().any(|noun| it.words.contains(*noun));
+            (has_failure && !it.stems.is_disjoint(&clause.negated) && !ends_ban()) || is_same()
         })
     }
 

@@ -290,6 +290,7 @@ fn a_ban_may_have_its_reason_behind_a_colon() {
     // Something else ended, or a ban did.
     for (line, ban) in [
         ("The prohibition of Friday deploys was removed", "Do not deploy on Fridays"),
+        ("The prohibition of Friday deploys was revoked", "Do not deploy on Fridays"),
         (
             "Port 11434 of the tide relay is open to all boats; the old key of the relay was removed",
             "Do not open port 11434 of the tide relay",
