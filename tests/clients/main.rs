@@ -122,6 +122,9 @@ fn agent_messages(requests: &[ModelRequest]) -> Vec<String> {
     of_agent.map(|it| it.body["messages"].to_string()).collect()
 }
 
+/// A program is there before all of its parts are, so that no other test may look meanwhile.
+static INSTALLING: Mutex<()> = Mutex::new(());
+
 /// Returns the program of an npm package, installed if necessary; `None`, with a message, if it cannot run here.
 fn installed_client(
     package: &str,
@@ -140,8 +143,6 @@ fn installed_client(
     let name = format!("{}-{version}", package.replace(['@', '/'], "-"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name.trim_start_matches('-'));
     let program = folder.join("node_modules").join(package).join(program);
-    // The program is there before all of its parts are, so that a second test must not look meanwhile.
-    static INSTALLING: Mutex<()> = Mutex::new(());
     let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     if !program.is_file() {
         let mut npm = Command::new("npm");

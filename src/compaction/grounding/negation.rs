@@ -77,9 +77,7 @@ impl CitedNegations {
             let implicit = implicit_negations(&sentence.words);
             let is_negated = count_negations(&sentence.words) > 0;
             let theirs = if is_negated { &self.contrasted } else { &self.clauses };
-            for words in
-                sentence.contrasted_clauses().into_iter().flat_map(|it| split_reason(item, it))
-            {
+            for words in sentence.contrasted_clauses() {
                 let clause = Clause::of(words);
                 let may_negate = negations <= self.negations;
                 if drops_negation(theirs, &clause, &implicit) {
@@ -158,9 +156,7 @@ impl CitedNegations {
                 it.fails_at(clause, sentence_words)
                     && it.stems.intersection(&clause.stems).nth(1).is_some()
             };
-            // The end of a ban is no failure of what it forbade.
-            let ends_ban = || CLAIMS.ban_nouns.iter().any(|noun| it.words.contains(*noun));
-            (has_failure && !it.stems.is_disjoint(&clause.negated) && !ends_ban()) || is_same()
+            (has_failure && !it.stems.is_disjoint(&clause.negated)) || is_same()
         })
     }
 
@@ -371,20 +367,6 @@ fn ended_parts(words: &[ParsedWord]) -> Vec<StemSet> {
         })
         .map(content_stems)
         .collect()
-}
-
-/// Returns a clause in two where a colon separates what it denies from a reason: `do not open it: the port is public`.
-fn split_reason<'w>(text: &str, words: &'w [ParsedWord]) -> Vec<&'w [ParsedWord]> {
-    let is_colon = |at: &usize| text[words[at - 1].end..words[*at].start].contains(": ");
-    let Some(at) = (1..words.len()).find(is_colon) else { return vec![words] };
-    let (denied, reason) = words.split_at(at);
-    let says_much = |it: &[ParsedWord]| content_stems(it).len() > 1;
-    if count_negations(denied) > 0 && (opens_ban(denied) || says_much(denied)) && says_much(reason)
-    {
-        vec![denied, reason]
-    } else {
-        vec![words]
-    }
 }
 
 /// Returns whether words begin as an order not to do something.

@@ -274,22 +274,11 @@ fn a_title_may_advise_what_its_lines_give_cause_for() {
 }
 
 #[test]
-fn a_ban_may_have_its_reason_behind_a_colon() {
+fn what_was_removed_may_be_said_as_a_ban() {
     let removed = "The exposure of the tide port 11434 was removed on the advice of Ines";
-    passes(
-        removed,
-        &[
-            "Do not expose the tide port 11434",
-            "Do not expose the tide port 11434: it was removed on the advice of Ines",
-        ],
-    );
-    passes(
-        "Ottilie secretly steers the barge; the others think that the barge is steered by a program",
-        &["Do not reveal it: the others think that the barge is steered by a program"],
-    );
+    passes(removed, &["Do not expose the tide port 11434"]);
     // Something else ended, or a ban did.
     for (line, ban) in [
-        ("The prohibition of Friday deploys was removed", "Do not deploy on Fridays"),
         ("The prohibition of Friday deploys was revoked", "Do not deploy on Fridays"),
         (
             "Port 11434 of the tide relay is open to all boats; the old key of the relay was removed",
@@ -298,10 +287,6 @@ fn a_ban_may_have_its_reason_behind_a_colon() {
         (
             "Ines uses the tide relay for the backups; the alarm of the tide relay is disabled at night",
             "Do not use the tide relay for the backups",
-        ),
-        (
-            "The others know that the barge is steered by a program",
-            "The others do not know that the barge is steered by a program: Ottilie steers the barge",
         ),
     ] {
         is_rejected(line, &[(ban, "denies")]);
