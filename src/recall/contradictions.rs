@@ -2,7 +2,7 @@
 
 use super::search;
 use crate::{
-    compaction::{plan::DIGEST_DAYS, review::ReviewContradiction},
+    compaction::{plan::states_from, review::ReviewContradiction},
     engine::extractive,
     memory::address::Stem,
     parallel,
@@ -25,7 +25,7 @@ pub(crate) fn find_contradictions(
     let newest = inventory.logs.keys().next_back().filter(|_| !notes.is_empty());
     let Some(newest) = newest.map(Stem::date) else { return Ok(Vec::new()) };
     let stems: Vec<&Stem> =
-        inventory.logs.keys().filter(|it| it.date() > newest - DIGEST_DAYS).collect();
+        inventory.logs.keys().filter(|it| it.date() >= states_from(Some(newest))).collect();
     let mut logs = Vec::with_capacity(stems.len());
     for log in parallel::map(&stems, |it| vault.read_log(it)) {
         logs.extend(log?.map(|it| privacy::sanitize(&it, rules)));

@@ -140,9 +140,7 @@ impl FolderState {
             Ok((due_cost(call, root, view, plan)?, until))
         })
     }
-}
 
-impl FolderState {
     /// Returns the logs that name a session record, oldest first.
     pub(super) fn logs_naming(
         &self,

@@ -266,16 +266,13 @@ fn replacements(words: &[ParsedWord]) -> Vec<(StemSet, HashSet<String>)> {
 pub(super) fn is_advice(title: &str, text: &str) -> bool {
     let title = parse_sentences(title);
     let Some(words) = title.first().map(|it| &it.words) else { return false };
-    let word = |at: usize| words.get(at).map_or("", |it| &it.text[..]);
-    let advises = CLAIMS.advice_openers.contains(&&format!("{} {}", word(0), word(1))[..])
-        || CLAIMS.advice_openers.contains(&word(0));
     let about = content_stems(words);
     let has_cause = |clause: &[ParsedWord]| {
         (count_negations(clause) > 0 || clause.iter().any(|it| is_failure(&it.text)))
             && content_stems(clause).intersection(&about).nth(1).is_some()
     };
-    advises
-        || opens_ban(words)
+    opens_with(words, &CLAIMS.advice_openers)
+        || opens_with(words, &CLAIMS.ban_openers)
             && parse_sentences(text)
                 .iter()
                 .any(|it| it.contrasted_clauses().into_iter().any(has_cause))
@@ -326,7 +323,7 @@ impl Clause {
             negated_heads: heads,
             negated,
             implicit_negations: implicit,
-            is_ban: opens_ban(words),
+            is_ban: opens_with(words, &CLAIMS.ban_openers),
             ends_negated: words.len().checked_sub(1).is_some_and(|last| is_negation(words, last)),
             failures: failures(words),
             words: all,
@@ -369,11 +366,10 @@ fn ended_parts(words: &[ParsedWord]) -> Vec<StemSet> {
         .collect()
 }
 
-/// Returns whether words begin as an order not to do something.
-fn opens_ban(words: &[ParsedWord]) -> bool {
+/// Returns whether words begin with one of these openers, of one word or two.
+fn opens_with(words: &[ParsedWord], openers: &[&'static str]) -> bool {
     let word = |at: usize| words.get(at).map_or("", |it| &it.text[..]);
-    CLAIMS.ban_openers.contains(&word(0))
-        || CLAIMS.ban_openers.contains(&&format!("{} {}", word(0), word(1))[..])
+    openers.contains(&word(0)) || openers.contains(&&format!("{} {}", word(0), word(1))[..])
 }
 
 /// Returns the words of a clause that report a failure; none if the clause says that it is over.

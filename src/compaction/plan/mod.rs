@@ -191,14 +191,14 @@ pub struct CompactionPlan {
     pub problems: Vec<FileProblem>,
 }
 
-/// The logs from which the bullets of `WISDOM.md` are chosen: those of as many days up to the newest one.
-pub(crate) const DIGEST_DAYS: Duration = Duration::days(120);
+/// States and open items of `WISDOM.md` are those of the logs of as many days up to the newest one.
+const DIGEST_DAYS: Duration = Duration::days(120);
 
-/// Of as many logs before these what lasts is read: rules, people, lessons, decisions. What older logs say stays in the
-/// typed memories, and is read where they cite it.
+/// Of as many logs before these, rules, people, lessons and decisions are read, and of older logs those that a typed
+/// memory cites.
 pub(crate) const LASTING_LOGS_MAX: usize = 250;
 
-/// Returns the first day of the logs of which more than what lasts is read, given the newest one.
+/// Returns the first day of the logs of which states and open items are read, given the newest one.
 pub(crate) fn states_from(newest: Option<NaiveDate>) -> NaiveDate {
     let first = newest.and_then(|it| it.checked_sub_signed(DIGEST_DAYS)?.succ_opt());
     first.unwrap_or(NaiveDate::MIN)

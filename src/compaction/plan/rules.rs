@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Duration, NaiveDate, Utc};
 
 use super::{
-    CompactionJob, CompactionPlan, DIGEST_DAYS, DueReason, LASTING_LOGS_MAX, OPEN_WEEK_QUIET,
-    PlanSettings, RecordedState, RedoFrom, Selection, WaitCause, WaitingPeriod, fingerprint,
-    start_of_day,
+    CompactionJob, CompactionPlan, DueReason, LASTING_LOGS_MAX, OPEN_WEEK_QUIET, PlanSettings,
+    RecordedState, RedoFrom, Selection, WaitCause, WaitingPeriod, fingerprint, start_of_day,
+    states_from,
 };
 use crate::{
     memory::{
@@ -303,7 +303,7 @@ impl<'a> Planner<'a> {
         }
         let Some(newest) = logs.iter().map(|it| it.0.date()).max() else { return };
         let (older, recent): (Vec<_>, Vec<_>) =
-            logs.into_iter().partition(|it| it.0.date() <= newest - DIGEST_DAYS);
+            logs.into_iter().partition(|it| it.0.date() < states_from(Some(newest)));
         let mut inputs: BTreeMap<String, String> = recent
             .into_iter()
             .chain(older.into_iter().rev().take(LASTING_LOGS_MAX))

@@ -119,7 +119,7 @@ fn what_notes_say(inventory: &Inventory) -> SeenStatements {
     SeenStatements::of_notes(&notes.collect::<Vec<_>>())
 }
 
-/// Reads the logs of a job, and the older ones of which our memories say what lasts.
+/// Reads the logs of a job, and older ones that rules, people, lessons and decisions of our memories cite.
 fn logs_of_job(
     vault: &Vault,
     job: &CompactionJob,

@@ -721,15 +721,9 @@ impl WisdomEdit<'_> {
         };
         let states_all = |it: &TypedMemory| {
             let (ours, _) = it.statements_by_owner();
-            let mut cited = ours.into_iter().filter_map(|it| it.item.citation);
-            let first = cited.next();
-            let all = first.map(|first| {
-                cited.fold(first, |mut all, it| {
-                    all.merge(&it);
-                    all
-                })
-            });
-            all.is_some_and(|it| it.covers(citation))
+            let cited = ours.iter().filter_map(|it| it.item.citation.as_ref());
+            let lines: Vec<Address> = cited.flat_map(Citation::addresses).collect();
+            Citation::from_addresses(&lines).is_some_and(|it| it.covers(citation))
         };
         word.chars().all(char::is_alphabetic)
             && self.memories.iter().filter(is_named).any(states_all)

@@ -244,8 +244,8 @@ fn the_daemon_processes_a_queued_session() {
     assert_eq!(count_records(&root), 1);
 }
 
-#[test]
-fn a_project_never_gets_the_memory_of_another() {
+/// Returns a folder with two repositories, of which `config.yaml` gives `one` the memory folder `vault`.
+fn root_of_one_project() -> Root {
     let root = root();
     for name in ["one", "other"] {
         fs::create_dir_all(root.path(name).join(".git")).unwrap();
@@ -257,8 +257,14 @@ fn a_project_never_gets_the_memory_of_another() {
     );
     root.write("config.yaml", &config);
     root.write("vault/memoird.yaml", "zone: UTC\n");
-    root.write("vault/WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
     fs::remove_file(root.path("memoird.yaml")).unwrap();
+    root
+}
+
+#[test]
+fn a_project_never_gets_the_memory_of_another() {
+    let root = root_of_one_project();
+    root.write("vault/WISDOM.md", "# A - Wisdom\n\n---\n\n**Tides**\nBrest is late.\n");
     root.write("s.jsonl", &sample_text("plain.jsonl"));
     let config = root.path("config.yaml");
     let config = config.to_str().unwrap();
@@ -283,20 +289,9 @@ fn a_project_never_gets_the_memory_of_another() {
 
 #[test]
 fn a_verb_in_another_repository_neither_reads_nor_writes_the_memory_of_a_project() {
-    let root = root();
-    for name in ["one", "other"] {
-        fs::create_dir_all(root.path(name).join(".git")).unwrap();
-    }
+    let root = root_of_one_project();
     fs::create_dir(root.path("plain")).unwrap();
-    let config = format!(
-        "roots:\n  - path: {}\n    project: {}\n",
-        root.path("vault").display(),
-        root.path("one").display()
-    );
-    root.write("config.yaml", &config);
-    root.write("vault/memoird.yaml", "zone: UTC\n");
     root.write("vault/memory/2026-04-01.md", "- Brest is late by nine minutes\n");
-    fs::remove_file(root.path("memoird.yaml")).unwrap();
     let config = root.path("config.yaml");
     let run_in = |folder: &str, args: &[&str]| {
         let args = [&["--config", config.to_str().unwrap()], args].concat();

@@ -117,9 +117,9 @@ pub type HeldBullet = (String, Option<Citation>);
 /// What the bullets are chosen from.
 #[expect(missing_debug_implementations, reason = "it holds a function")]
 pub struct DigestInput<'a> {
-    /// The newest logs, sorted by stem.
+    /// Sorted by stem.
     pub logs: &'a [SanitizedLog],
-    /// Of logs before this day only what lasts is read.
+    /// Of logs before this day, only statements of lasting kinds are read ([`StatementKind::is_lasting`]).
     pub states_from: NaiveDate,
     /// The bullets of the file as it is.
     pub held: &'a [HeldBullet],
@@ -295,6 +295,7 @@ struct DigestChoice<'a> {
     entities: &'a Entities,
     /// Whether each statement is in the file as it is.
     held: Vec<bool>,
+    /// The age of each statement.
     ages: Vec<StatementAge>,
     weights: HashedMap<f64>,
     newer: &'a NewerStatements,

@@ -1,4 +1,4 @@
-//! The statements of the newest logs, each with its section, worth and terms.
+//! The statements of logs, each with its section, worth and terms.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -241,7 +241,7 @@ pub(super) fn collect_statements(input: &DigestInput<'_>) -> LogStatements {
     collect_from_pages(&pages, input.states_from, input.kept_out)
 }
 
-/// Returns the statements of logs that are parsed already: of those before a day only what lasts.
+/// Returns the statements of logs that are parsed already: of those before a day only the lasting kinds.
 pub(in crate::engine::extractive) fn collect_from_pages(
     pages: &[ParsedLog],
     states_from: NaiveDate,
@@ -305,7 +305,7 @@ struct StatementCollector {
     cured: BTreeSet<usize>,
     /// Whether the page collects what others posted.
     collects_posts: bool,
-    /// Of pages before this day only what lasts is read.
+    /// Of pages before this day, only statements of lasting kinds are read.
     states_from: NaiveDate,
     extractor: TermExtractor,
     found: Vec<DigestStatement>,

@@ -415,7 +415,7 @@ fn what_a_person_wants_from_now_on_is_a_rule() {
 }
 
 #[test]
-fn an_open_item_lapses_after_some_days_of_logs_and_an_old_state_must_be_worth_more() {
+fn an_open_item_leaves_after_three_days_of_logs() {
     let task = "- [ ] Renew the licence of the depth sensor of the harbour\n";
     let other =
         |at: usize| format!("- The gauge {at} of the pier {at} belongs to the office of Brest\n");
@@ -426,4 +426,27 @@ fn an_open_item_lapses_after_some_days_of_logs_and_an_old_state_must_be_worth_mo
     };
     assert!(of(3).contains("Renew the licence"), "{}", of(3));
     assert!(!of(4).contains("Renew the licence"), "{}", of(4));
+}
+
+#[test]
+fn a_state_is_old_after_fourteen_days_of_logs() {
+    let state =
+        |at: usize| format!("- The gauge {at} of the pier {at} belongs to the office of Brest\n");
+    let days: Vec<String> = (1..=15).map(state).collect();
+    let logs = logs(&days.iter().map(String::as_str).collect::<Vec<_>>());
+    let read = collect_statements(&DigestInput {
+        logs: &logs,
+        states_from: NaiveDate::MIN,
+        held: &[],
+        shown: &str::to_owned,
+        entries: &[],
+        notes: &SeenStatements::default(),
+        kept_out: &|_, _, _| None,
+        kept_out_of_memory: &|_, _, _, _| false,
+        room: 8_000,
+    });
+    let ages = statement_ages(&read.statements);
+    assert_eq!(ages.len(), 15);
+    assert_eq!(ages[0], StatementAge::OldState);
+    assert!(ages[1..].iter().all(|it| *it == StatementAge::Recent), "{ages:?}");
 }

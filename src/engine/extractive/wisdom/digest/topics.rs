@@ -158,7 +158,9 @@ type TopicKey = (MemoryType, Option<usize>);
 
 /// Files the statements of some logs by topic.
 pub(super) fn file_by_topic(input: &DigestInput<'_>, read: &LogStatements) -> FiledTopics {
-    let filer = TopicFiler { input, read };
+    let recent = read.statements.iter().filter(|it| it.day >= input.states_from);
+    let worth_min = if recent.count() <= FEW_STATEMENTS { WORTH_OF_FEW } else { WORTH_MIN };
+    let filer = TopicFiler { input, read, worth_min };
     let mut topics = BTreeMap::<TopicKey, Vec<usize>>::new();
     for (at, statement) in read.statements.iter().enumerate() {
         if let Some(key) = filer.topic_of(statement) {
@@ -226,6 +228,8 @@ fn begins_with_name(statement: &DigestStatement) -> bool {
 struct TopicFiler<'a> {
     input: &'a DigestInput<'a>,
     read: &'a LogStatements,
+    /// The least worth of a statement in a memory.
+    worth_min: f64,
 }
 
 impl TopicFiler<'_> {
@@ -290,9 +294,6 @@ impl TopicFiler<'_> {
     /// Chooses among the statements of a topic, oldest first: the best ones of each kind that hold.
     fn choose(&self, members: &[usize]) -> Vec<usize> {
         let all = &self.read.statements;
-        let is_recent = |it: &&DigestStatement| it.day >= self.input.states_from;
-        let is_few = all.iter().filter(is_recent).count() <= FEW_STATEMENTS;
-        let worth_min = if is_few { WORTH_OF_FEW } else { WORTH_MIN };
         let mut by_worth: Vec<usize> = members.to_vec();
         by_worth.sort_by(|a, b| all[*b].worth.total_cmp(&all[*a].worth).then(b.cmp(a)));
         let mut counts = [0; StatementKind::ALL.len()];
@@ -301,7 +302,7 @@ impl TopicFiler<'_> {
             let statement = &all[at];
             let count = &mut counts[statement.kind as usize];
             let chars = statement.text.chars().count() + statement.citation.to_string().len() + 6;
-            if *count == STATEMENTS_MAX || chars > room || statement.worth < worth_min {
+            if *count == STATEMENTS_MAX || chars > room || statement.worth < self.worth_min {
                 continue;
             }
             let said = |it: &usize| statement.terms.overlap(&all[*it].terms) >= SAME_STATEMENT;

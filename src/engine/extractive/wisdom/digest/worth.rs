@@ -217,9 +217,10 @@ pub(super) fn rate(statements: &mut [DigestStatement], newer: &NewerStatements) 
     }
 }
 
-/// Whether a statement may have been overtaken since.
+/// The age of a statement, as far as it shows whether the statement still holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatementAge {
+    /// Nothing speaks against it.
     Recent,
     /// How something was long ago.
     OldState,
