@@ -190,6 +190,11 @@ pub(crate) fn misquotes_record(
     let inert = |lines: &[String]| -> Vec<String> {
         lines.iter().map(|it| unescaped(&rules.sanitize_output(it))).collect()
     };
+    // Escaped, what was a tag in the record is text, of which a part may look struck out.
+    let inert_own = |lines: &[String]| -> Vec<String> {
+        let escaped = lines.iter().map(|it| rules.sanitize_output(it));
+        escaped.map(|it| unescaped(&own_words::own_words(&it).unwrap_or(it))).collect()
+    };
     // Only the program composes a line of what is not somebody's own words: of files and commands. In the log,
     // too, a name may look struck out.
     let is_in = |words: &str, own: &[String], cited: &[String], whole: [&[String]; 2]| {
@@ -204,6 +209,7 @@ pub(crate) fn misquotes_record(
             // In code only hidden characters are shown by signs.
             || is_in(&shown, &own, &cited, [&whole, &whole_own])
             || is_in(&shown, &inert(&own), &inert(&cited), [&inert(&whole), &inert(&whole_own)])
+            || is_in(&shown, &[], &inert_own(&cited), [&inert_own(&whole), &[]])
     };
     // The label alone says nothing.
     let is_empty = |words: &str| {
@@ -429,6 +435,12 @@ mod tests {
     #[test]
     fn a_sentence_that_begins_with_a_fence_opens_no_code_block_in_the_log() {
         let turns = [("assistant", "deleted. ```.still open: not\n"), ("user", "Ship the table.")];
+        assert_eq!(misquotes_of(&turns.map(|it| (it.0, it.1.to_owned()))), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_name_that_is_a_tag_in_the_record_may_have_a_part_struck_out_in_the_log() {
+        let turns = [("call", "<A/~tide table of Brest~}pier/lamp>")];
         assert_eq!(misquotes_of(&turns.map(|it| (it.0, it.1.to_owned()))), Vec::<String>::new());
     }
 
