@@ -359,6 +359,7 @@ pub(crate) struct SectionLexicon {
 #[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub(crate) struct WisdomLexicon {
     pub(crate) generic_titles: LexiconWords,
+    pub(crate) unsettled_words: LexiconWords,
     pub(crate) former_titles: LexiconWords,
     pub(crate) wish_labels: LexiconWords,
     pub(crate) guidance_nouns: LexiconWords,

@@ -4,9 +4,8 @@
 
 use std::{
     cell::{OnceCell, RefCell},
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     path::PathBuf,
-    rc::Rc,
     sync::Arc,
 };
 
@@ -48,7 +47,6 @@ pub(super) struct PageContext {
     /// The token of forms; `None` where nothing can be changed.
     csrf: Option<String>,
     pub(super) shared: Arc<SharedFolder>,
-    logs: RefCell<BTreeMap<Stem, Option<Rc<SanitizedLog>>>>,
     /// What is known of the files, once it was needed: all pages of an export show one state.
     state: OnceCell<Arc<FolderState>>,
     /// The pages that were linked, for an export.
@@ -102,7 +100,6 @@ impl PageContext {
             links,
             csrf,
             shared,
-            logs: RefCell::default(),
             state: OnceCell::new(),
             linked: RefCell::default(),
         })
@@ -214,23 +211,13 @@ impl PageContext {
     }
 
     /// Returns a sanitized log or session record; `None` if there is none.
-    pub(super) fn log(&self, stem: &Stem) -> Option<Rc<SanitizedLog>> {
+    pub(super) fn log(&self, stem: &Stem) -> Option<Arc<SanitizedLog>> {
         if stem.is_summary() { None } else { self.sanitized(stem) }
     }
 
     /// Returns a sanitized log, session record, or summary, in which a person may have written; `None` if there is none.
-    pub(super) fn sanitized(&self, stem: &Stem) -> Option<Rc<SanitizedLog>> {
-        if let Some(known) = self.logs.borrow().get(stem) {
-            return known.clone();
-        }
-        let log = self.root.log(stem).map(Rc::new);
-        let mut logs = self.logs.borrow_mut();
-        // An export reads each log for several pages, and no page needs many.
-        if logs.len() >= LOGS_KEPT_MAX {
-            logs.clear();
-        }
-        logs.insert(stem.clone(), log.clone());
-        log
+    pub(super) fn sanitized(&self, stem: &Stem) -> Option<Arc<SanitizedLog>> {
+        self.state().log(&self.root, stem)
     }
 
     /// Returns the sanitized text of a memory file; `None` if there is none.
@@ -268,9 +255,6 @@ impl PageContext {
         (lines, count)
     }
 }
-
-/// How many logs are kept for the next page.
-const LOGS_KEPT_MAX: usize = 64;
 
 /// A line that an item cites.
 #[derive(Clone, Debug)]

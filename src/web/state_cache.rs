@@ -1,4 +1,5 @@
-//! What pages need of all files of a folder at once: its health, its timeline, what waits for review, and what is due.
+//! What pages need of all files of a folder at once: its health, its timeline, what waits for review, and what is due;
+//! and the sanitized logs that they showed.
 //!
 //! To read it takes as long as `memoird status`, too long for each request at ten years of logs. So it is kept for as
 //! long as nothing has changed: the hash of the stamps of all files, of the database, and of the settings is computed
@@ -32,6 +33,8 @@ use crate::{
         hash::ContentHash,
     },
     parallel,
+    privacy::SanitizedLog,
+    recall::trace::TraceSources as _,
     store::fs::inventory::{Inventory, LogFile},
 };
 
@@ -50,7 +53,19 @@ pub(super) struct FolderState {
     review: Part<Vec<ReviewEntry>>,
     cost: Part<String>,
     citations: Part<RecordCitations>,
+    logs: Mutex<KnownLogs>,
 }
+
+/// Sanitized logs that pages showed; `None` for one that does not exist.
+#[derive(Default)]
+struct KnownLogs {
+    by_stem: BTreeMap<Stem, Option<Arc<SanitizedLog>>>,
+    chars: usize,
+}
+
+/// How many logs are kept, and how many characters they may have: those that the entries of `WISDOM.md` cite.
+const LOGS_KEPT_MAX: usize = 128;
+const LOG_CHARS_KEPT_MAX: usize = 4 << 20;
 
 /// The logs that name each session record, by the name of the record.
 type RecordCitations = BTreeMap<String, Vec<Stem>>;
@@ -125,6 +140,22 @@ impl FolderState {
             let queue = review::queue_of(root, timeline.inventory(), false)?;
             Ok((review::entries(&queue), DateTime::<Utc>::MAX_UTC))
         })
+    }
+
+    /// Returns a sanitized log, session record, or summary, in which a person may have written; `None` if there is none.
+    pub(super) fn log(&self, root: &MemoryRoot, stem: &Stem) -> Option<Arc<SanitizedLog>> {
+        if let Some(known) = lock(&self.logs).by_stem.get(stem) {
+            return known.clone();
+        }
+        let log = root.log(stem).map(Arc::new);
+        let chars = log.as_ref().map_or(0, |it| it.chars());
+        let mut known = lock(&self.logs);
+        if known.by_stem.len() >= LOGS_KEPT_MAX || known.chars + chars > LOG_CHARS_KEPT_MAX {
+            *known = KnownLogs::default();
+        }
+        known.chars += chars;
+        known.by_stem.insert(stem.clone(), log.clone());
+        log
     }
 
     /// Says what the jobs that are due would cost.

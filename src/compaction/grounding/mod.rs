@@ -394,6 +394,36 @@ pub fn check_entry<S: LineLookup + ?Sized>(
     }
 }
 
+/// The most faults that are named of one text.
+const FAULTS_MAX: usize = 4;
+
+/// Returns what is wrong with a text, worded for whoever is to correct it: the first rule that it breaks, and of names,
+/// numbers and strong words that its lines lack all, so that one correction can mend them together.
+pub(crate) fn faults_of(
+    text: &str,
+    check: impl Fn(&str) -> Result<(), Violation>,
+) -> Option<String> {
+    let mut rest = text.to_owned();
+    let mut faults: Vec<String> = Vec::new();
+    while faults.len() < FAULTS_MAX {
+        let Err(why) = check(&rest) else { break };
+        let words = match &why {
+            Violation::AtomNotInSources { atom } => Some(atom),
+            Violation::Strengthened { word } => Some(word),
+            _ => None,
+        };
+        // What else is wrong with a text in which words are missing may come of that.
+        if faults.is_empty() || words.is_some() {
+            faults.push(why.to_string());
+        }
+        match words.map(|it| rest.replace(&it[..], " ")) {
+            Some(without) if without != rest => rest = without,
+            _ => break,
+        }
+    }
+    (!faults.is_empty()).then(|| faults.join("; "))
+}
+
 /// Returns whether an item is rejected only because it looks like an attack.
 pub fn is_only_suspicious<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> bool {
     check(item, sources).is_err_and(|it| it.is_suspicious())

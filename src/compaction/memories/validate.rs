@@ -79,24 +79,25 @@ pub(crate) fn check_statement(
     is_known_topic: bool,
 ) -> Result<(), ExcludedItem> {
     let item = Item { text: draft.text.clone(), citation: Some(draft.citation.clone()) };
-    let check_topic = || match grounding::check_title(&draft.topic, &draft.citation, lines) {
-        Err(why) if !is_known_topic => Some(format!("`topic`: {why}")),
-        _ => None,
-    };
-    let (reason, is_suspicious) = match grounding::check(&item, lines) {
-        Err(why) => (why.to_string(), why.is_suspicious()),
-        Ok(()) if !privacy::suspicious_lines(&draft.topic).is_empty() => {
-            ("`topic` looks like an attack".to_owned(), true)
-        }
-        Ok(()) => match check_topic() {
-            Some(why) => (why, false),
-            None => return Ok(()),
-        },
-    };
+    let check =
+        |text: &str| grounding::check(&Item { text: text.to_owned(), ..item.clone() }, lines);
+    let mut is_suspicious = check(&item.text).is_err_and(|it| it.is_suspicious());
+    let mut faults: Vec<String> = grounding::faults_of(&item.text, check).into_iter().collect();
+    if !privacy::suspicious_lines(&draft.topic).is_empty() {
+        is_suspicious = true;
+        faults.push("`topic` looks like an attack".to_owned());
+    } else if !is_known_topic
+        && let Err(why) = grounding::check_title(&draft.topic, &draft.citation, lines)
+    {
+        faults.push(format!("`topic`: {why}"));
+    }
+    if faults.is_empty() {
+        return Ok(());
+    }
     Err(ExcludedItem {
         text: format!("{}: {}", draft.topic, draft.text),
         citation: item.citation,
-        reason,
+        reason: faults.join("; "),
         looks_like_attack: is_suspicious,
         may_be_accepted: false,
     })

@@ -332,10 +332,15 @@ impl SummaryDrafter<'_> {
 
     /// Returns what is wrong with a bullet of a model.
     fn bullet_fault(&self, item: &Item, sources: &SummarySources) -> Option<BulletFault> {
-        let sections = vec![(SummarySection::Context, vec![item.clone()])];
-        let draft = EngineDraft { sections, ..EngineDraft::default() };
-        if let Some((_, _, why)) = self.ground_draft(&draft, sources).rejected.first() {
-            return Some(BulletFault::Refused(why.to_string()));
+        let check = |text: &str| {
+            let item = Item { text: text.to_owned(), ..item.clone() };
+            let sections = vec![(SummarySection::Context, vec![item])];
+            let draft = EngineDraft { sections, ..EngineDraft::default() };
+            let rejected = self.ground_draft(&draft, sources).rejected.pop();
+            rejected.map_or(Ok(()), |(_, _, why)| Err(why))
+        };
+        if let Some(faults) = grounding::faults_of(&item.text, check) {
+            return Some(BulletFault::Refused(faults));
         }
         let dropped = completeness::of_item(item, &sources.lines()).dropped;
         (!dropped.is_empty()).then(|| BulletFault::Incomplete {

@@ -112,18 +112,22 @@ impl<'a> ShownLines<'a> {
             let is_heading = |it: &usize| lines[*it].text.starts_with('#');
             self.places.extend((0..l).rev().find(is_heading).map(|it| (b, it)));
         }
-        let Some(missing) = missing_words(&item.fault) else { return String::new() };
-        let has_it =
-            |it: &(usize, usize)| has_words(&self.line(*it).text, missing) && !cited.contains(it);
-        let distance = |&(b, l): &(usize, usize)| {
-            let near = cited.iter().map(|at| (at.0.abs_diff(b), at.1.abs_diff(l)));
-            near.min().unwrap_or_default()
-        };
-        let Some(place) = self.all_places().filter(has_it).min_by_key(distance) else {
-            return String::new();
-        };
-        self.places.insert(place);
-        format!(" `{missing}` is in {}.", self.blocks[place.0].id_of(self.line(place)))
+        let mut hints = String::new();
+        for missing in missing_words(&item.fault) {
+            let has_it = |it: &(usize, usize)| {
+                has_words(&self.line(*it).text, missing) && !cited.contains(it)
+            };
+            let distance = |&(b, l): &(usize, usize)| {
+                let near = cited.iter().map(|at| (at.0.abs_diff(b), at.1.abs_diff(l)));
+                near.min().unwrap_or_default()
+            };
+            if let Some(place) = self.all_places().filter(has_it).min_by_key(distance) {
+                self.places.insert(place);
+                let id = self.blocks[place.0].id_of(self.line(place));
+                let _ = write!(hints, " `{missing}` is in {id}.");
+            }
+        }
+        hints
     }
 
     fn all_places(&self) -> impl Iterator<Item = (usize, usize)> + 'a {
@@ -145,9 +149,10 @@ impl<'a> ShownLines<'a> {
 }
 
 /// Returns the words that a fault says are in none of the cited lines.
-fn missing_words(fault: &str) -> Option<&str> {
-    let (before, _) = fault.split_once("` is in none of the cited lines")?;
-    before.rsplit('`').next().filter(|it| !it.trim().is_empty())
+fn missing_words(fault: &str) -> impl Iterator<Item = &str> {
+    let ends = fault.match_indices("` is in none of the cited lines");
+    let words = ends.filter_map(|(end, _)| fault[..end].rsplit('`').next());
+    words.filter(|it| !it.trim().is_empty())
 }
 
 /// Returns whether a text has some words, and not as a part of others.
@@ -201,6 +206,8 @@ mod tests {
                 "- Ottilie paid the invoice"
             ]
         );
+        let both = "`Ottilie` is in none of the cited lines; `7` is in none of the cited lines";
+        assert_eq!(shown("2026-04-02:20", both).0, " `Ottilie` is in L30. `7` is in L7.");
         let (hint, lines) = shown("2026-04-02:1", "`Mona` is in none of the cited lines");
         assert_eq!((hint.as_str(), lines.len()), ("", 3));
         assert_eq!(shown("no lines", "the bullet cites no line"), (String::new(), Vec::new()));

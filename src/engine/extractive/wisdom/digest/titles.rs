@@ -137,6 +137,18 @@ pub(super) fn is_former(page: &ParsedLog, statement: &LogStatement) -> bool {
         || titles(page, statement).skip(1).take(2).any(|it| names_word(it, &WISDOM.removed_words))
 }
 
+/// Returns whether a statement is only considered or asked, or tells what is gone, by its label or the titles nearest to
+/// it: `Integration ideas`, `What was lost`.
+pub(super) fn is_unsettled(page: &ParsedLog, statement: &LogStatement) -> bool {
+    titles(page, statement).take(2).any(|title| {
+        title.len() <= TITLE_BYTES_MAX && {
+            let label = normalized_label(title);
+            let has = |it: Option<&str>| it.is_some_and(|it| WISDOM.unsettled_words.contains(&it));
+            is_former_label(&label) || has(label.split(' ').next()) || has(label.rsplit(' ').next())
+        }
+    })
+}
+
 /// Returns whether a page collects what others posted: several titles name their accounts, `(@name)`, and several lines
 /// link to posts.
 pub(super) fn collects_posts(page: &ParsedLog) -> bool {

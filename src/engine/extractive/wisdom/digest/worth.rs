@@ -62,6 +62,9 @@ const URL_BYTES_MAX: usize = 60;
 /// A rule about what cannot be taken back: of these readers wanted eight in ten, of the others six.
 const BOUNDARY: f64 = 0.4;
 
+/// What is only considered, or gone. Taken for how things are, it says the opposite.
+const UNSETTLED: f64 = -0.9;
+
 /// An open item with more days of logs after it than these.
 const OLD_OPEN: f64 = -0.37;
 
@@ -118,7 +121,8 @@ pub(super) fn own_worth(
     let is_long = |it: &&Atom| it.kind == AtomKind::Url && it.text(own).len() > URL_BYTES_MAX;
     let has_long_url = atoms.iter().any(|it| is_long(&it));
     let urls = count(AtomKind::Url, 3);
-    let signs: [(bool, f64); 25] = [
+    let signs: [(bool, f64); 26] = [
+        (!is_guidance && titles::is_unsettled(page, statement), UNSETTLED),
         (is_kind(StatementKind::Rule), 0.77),
         (is_about_person, 1.08),
         (is_kind(StatementKind::Open), 0.26),
