@@ -248,6 +248,9 @@ impl<'s> CitedText<'s> {
             return true;
         }
         let raw = atom.text(text);
+        if self.is_week_of_lines(raw) || self.has_value_of_kind(raw) {
+            return true;
+        }
         let nature = match atom.kind {
             AtomKind::Name if known.is_person(raw) => Some(AtomNature::Person),
             AtomKind::Name => Some(AtomNature::Thing),
@@ -273,6 +276,20 @@ impl<'s> CitedText<'s> {
             AtomKind::Identifier => self.is_split_name(raw, known),
             _ => false,
         }
+    }
+
+    /// Returns whether a text is the name of a week in which one of the lines was written: `W14`, `2026-W14`.
+    fn is_week_of_lines(&self, text: &str) -> bool {
+        let is_name = |it: &(NaiveDate, &str)| {
+            let week = it.0.format("%G-W%V").to_string();
+            week == text || week.split_once('-').is_some_and(|(_, it)| it == text)
+        };
+        self.lines.iter().any(is_name)
+    }
+
+    /// Returns whether a text is the kind of a value in the lines, as a label has it: `URL` for an address.
+    fn has_value_of_kind(&self, text: &str) -> bool {
+        matches!(text, "URL" | "URLs") && self.lines().any(|it| it.contains("://"))
     }
 
     /// Returns whether the lines name somebody or something that the item lacks, so that another name may be

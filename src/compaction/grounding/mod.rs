@@ -40,7 +40,7 @@ use std::{
     collections::{BTreeSet, HashMap},
 };
 
-use chrono::NaiveDate;
+use chrono::{Datelike as _, NaiveDate};
 
 use self::{
     amounts::{Quantity, SourceQuantities, scan::find_quantities},
@@ -329,9 +329,10 @@ pub fn check_title<S: LineLookup + ?Sized>(
     let missing = |atom: &str| Violation::AtomNotInSources { atom: atom.to_owned() };
     let atoms = atom::find_atoms(title);
     let is_verbatim = |it: &Quantity| {
-        atoms.iter().any(|atom| {
-            atom.start <= it.start && it.end <= atom.end && VERBATIM_KINDS.contains(&atom.kind)
-        })
+        names_year_of(title, it, citation)
+            || atoms.iter().any(|atom| {
+                atom.start <= it.start && it.end <= atom.end && VERBATIM_KINDS.contains(&atom.kind)
+            })
     };
     let quantities = find_quantities(title);
     if let Some((start, end)) = cited.first_unsupported(title, &quantities, is_verbatim) {
@@ -416,12 +417,33 @@ pub(crate) fn faults_of(
         if faults.is_empty() || words.is_some() {
             faults.push(why.to_string());
         }
-        match words.map(|it| rest.replace(&it[..], " ")) {
+        match words.map(|it| without_words(&rest, it)) {
             Some(without) if without != rest => rest = without,
             _ => break,
         }
     }
     (!faults.is_empty()).then(|| faults.join("; "))
+}
+
+/// Returns a text without some words, wherever they are no part of others: `1` is no part of `17,250`.
+fn without_words(text: &str, words: &str) -> String {
+    let mut rest = String::new();
+    let mut from = 0;
+    for (at, _) in text.match_indices(words) {
+        let end = at + words.len();
+        let digit_before = text[..at].trim_end_matches(['.', ',']).ends_with(char::is_alphanumeric);
+        let digit_after =
+            text[end..].trim_start_matches(['.', ',']).starts_with(|c: char| c.is_ascii_digit());
+        let is_part = text[..at].ends_with(char::is_alphanumeric)
+            || text[end..].starts_with(char::is_alphanumeric)
+            || (words.ends_with(|c: char| c.is_ascii_digit()) && digit_after)
+            || (text[..at].ends_with(['.', ',']) && digit_before);
+        if !is_part {
+            rest.push_str(&text[from..at]);
+            from = end;
+        }
+    }
+    rest + &text[from..]
 }
 
 /// Returns whether an item is rejected only because it looks like an attack.
@@ -523,6 +545,7 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         |it: &Quantity| it.counts(items) || nested.is_some_and(|nested| it.counts(nested));
     let is_counted = |it: &Quantity| {
         is_part_of(it.start, VERBATIM_KINDS)
+            || names_year_of(&item.text, it, citation)
             || counts_days(&item.text[it.start..], citation)
             || (it.start < it.end && counts_items(it) && !cited.counts_noun_of(it))
     };
@@ -603,6 +626,19 @@ impl<S: LineLookup + ?Sized> Vocabulary for KnownWords<'_, S> {
     fn has_word(&self, word: &str) -> bool {
         answer_once(&self.words, word, || self.sources.has_word(word))
     }
+}
+
+/// Returns whether a quantity is the year of a cited day beside a name, `the Harbour Cup 2026`: the lines of a log need
+/// not say it.
+fn names_year_of(text: &str, quantity: &Quantity, citation: &Citation) -> bool {
+    let Some(year) = text.get(quantity.start..quantity.end) else { return false };
+    let is_year = |it: NaiveDate| it.year().to_string() == year;
+    let before = text[..quantity.start].trim_end();
+    let last = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let after = text[quantity.end..].trim_start_matches([' ', '\u{a0}']);
+    let is_beside_name = last.starts_with(char::is_uppercase) && before.ends_with(last)
+        || after.starts_with(char::is_uppercase) && !after.is_empty();
+    year.len() == 4 && is_beside_name && citation.files().any(|it| is_year(it.0.date()))
 }
 
 /// Returns whether a text begins with the number of the days of a series, `6 days since 2026-04-02`: those that its

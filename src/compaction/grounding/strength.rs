@@ -37,6 +37,15 @@ impl LineWords {
         let mut all = Self { sentences: Vec::new(), starts: HashSet::new() };
         let lines = lines.map(|it| (it, false)).chain(context.map(|it| (it, true)));
         for (line, is_context) in lines {
+            let parts = identifier_parts(line);
+            if !parts.is_empty() {
+                all.sentences.push(SentenceWords {
+                    run: format!(" {} ", parts.join("  ")),
+                    starts: HashSet::new(),
+                    has_negation: false,
+                    is_context: true,
+                });
+            }
             for sentence in parse_sentences(line) {
                 let mut words: Vec<&str> = sentence.words.iter().map(|it| &it.text[..]).collect();
                 let is_negation =
@@ -129,6 +138,25 @@ fn is_cancelled(words: &[ParsedWord], at: usize) -> bool {
         || (STRENGTH.counting.contains(&word(at)) && counts)
 }
 
+/// Returns the words within the identifiers of a line, in lower case: `get`, `all` and `pools` of `getAllPools`.
+fn identifier_parts(line: &str) -> Vec<String> {
+    let is_joint = |a: char, b: char| a.is_lowercase() && b.is_uppercase();
+    let mut parts = Vec::new();
+    for word in line.split(|c: char| !c.is_alphanumeric()) {
+        let mut start = 0;
+        for ((_, a), (at, b)) in word.char_indices().zip(word.char_indices().skip(1)) {
+            if is_joint(a, b) {
+                parts.push(word[start..at].to_lowercase());
+                start = at;
+            }
+        }
+        if start > 0 {
+            parts.push(word[start..].to_lowercase());
+        }
+    }
+    parts
+}
+
 fn is_number(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit())
         || QUANTITIES.numbers.values().any(|it| it.contains_key(word))
@@ -195,6 +223,9 @@ mod tests {
         check("The nightly job ran.", "The job runs every night.", None);
         check("Ines prefers tea.", "Tea is her favourite.", None);
         check("41% of it is parsing.", "Most of it is parsing.", None);
+        check("- `const pools = getAllPools()`", "The fetch reads all pools.", None);
+        check("Deploys need the approval of Ines.", "Deploy only with the approval of Ines.", None);
+        check("Remaining fix: sign the key.", "The key must be signed.", None);
         check("Three days left.", "At most three days are left.", None);
         check("Dates are down to 6%.", "Dates are only 6%.", None);
         check("8 °C flags 25 rows.", "8 °C flags only the 25 rows.", None);

@@ -26,6 +26,44 @@ fn an_item_that_its_lines_support_passes() {
 }
 
 #[test]
+fn the_week_the_year_and_the_kind_of_a_value_need_no_line() {
+    let line = "The Harbour Cup is live at https://cup.example, 1 boat and 17,250 tested lines";
+    passes(
+        line,
+        &[
+            "Harbour Cup 2026 is live at https://cup.example",
+            "2026 Harbour Cup: live at https://cup.example",
+            "Live URL of the Harbour Cup: https://cup.example",
+            "The Harbour Cup is live in W14",
+        ],
+    );
+    is_rejected(
+        line,
+        &[
+            ("Harbour Cup 2025 is live at https://cup.example", "2025"),
+            ("The Harbour Cup is live with 2026 boats", "2026"),
+            ("The Harbour Cup is live in W15", "W15"),
+        ],
+    );
+    is_rejected("The Harbour Cup is live", &[("Live URL of the Harbour Cup", "URL")]);
+    passes("noo dont paint the fence, only fix the gate", &["Do not paint the fence"]);
+}
+
+#[test]
+fn all_missing_words_are_named_at_once() {
+    let check = |text: &str| {
+        let missing = ["Zeta", "1"].into_iter().find(|it| text.split(' ').any(|word| word == *it));
+        missing.map_or(Ok(()), |it| Err(Violation::AtomNotInSources { atom: it.to_owned() }))
+    };
+    let faults = faults_of("Zeta sent 1 of 17,250 or 1.5 boats to Zeta", check).unwrap();
+    assert_eq!(faults, "`Zeta` is in none of the cited lines; `1` is in none of the cited lines");
+    assert_eq!(
+        without_words("Zeta sent 1 of 17,250 or 1.5, 1", "1"),
+        "Zeta sent  of 17,250 or 1.5, "
+    );
+}
+
+#[test]
 fn a_guess_does_not_become_a_fact() {
     let dropped =
         |words: &str| format!("`{words}` is a fact here, but the cited lines only suppose it");

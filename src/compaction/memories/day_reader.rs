@@ -190,7 +190,8 @@ impl DayExtractor<'_> {
             intact = with_current_statements(intact, logs);
         }
         let people = people::names_in_memories(&intact);
-        DayContext { reader: self, logs, known, intact, people, secrets: OnceCell::new() }
+        let readable = Cow::Borrowed(logs);
+        DayContext { reader: self, logs, readable, known, intact, people, secrets: OnceCell::new() }
     }
 
     /// Returns what is wrong with a statement of the week of a day.
@@ -214,7 +215,10 @@ impl DayExtractor<'_> {
         let rules = self.rules;
         let logs = read_logs(self.vault, job, rules)?;
         let layout = self.vault.layout();
-        let reading = self.context(job, &logs, known);
+        let mut reading = self.context(job, &logs, known);
+        if let Some(week) = proposed {
+            reading.add_readable(&week.logs);
+        }
         let mut day = ExtractedDay {
             memories: Vec::new(),
             statements: Vec::new(),
@@ -232,7 +236,7 @@ impl DayExtractor<'_> {
             let news =
                 || self.seen_lines.map_or_else(|| Some(log.clone()), |it| it.unseen_lines(log));
             let Extraction { drafts, statements, unreadable: unread } = match proposed {
-                Some(proposed) => proposed.get(log.stem()).cloned().unwrap_or_default(),
+                Some(proposed) => proposed.by_log.get(log.stem()).cloned().unwrap_or_default(),
                 None => match news().filter(|_| !self.by_topic) {
                     Some(log) => reading.ask_engine(&log, &day.memories)?,
                     None => Extraction::default(),
@@ -277,6 +281,8 @@ impl DayExtractor<'_> {
 struct DayContext<'a> {
     reader: &'a DayExtractor<'a>,
     logs: &'a [SanitizedLog],
+    /// These, and the others that the reply was checked against: which words are names is known from all of them.
+    readable: Cow<'a, [SanitizedLog]>,
     known: &'a KnownMemories,
     /// Those of them that lost no line.
     intact: Vec<TypedMemory>,
@@ -305,6 +311,16 @@ impl DayContext<'_> {
         ask_engine(*engine, |engine| engine.extract(&input))
     }
 
+    /// Adds logs of other days that drafts were checked against.
+    fn add_readable(&mut self, logs: &[SanitizedLog]) {
+        let is_new = |it: &&SanitizedLog| self.logs.iter().all(|own| own.stem() != it.stem());
+        let others: Vec<SanitizedLog> = logs.iter().filter(is_new).cloned().collect();
+        if !others.is_empty() {
+            self.readable.to_mut().extend(others);
+            self.readable.to_mut().sort_by(|a, b| a.stem().cmp(b.stem()));
+        }
+    }
+
     /// Returns what is wrong with a statement.
     fn check(&self, draft: &StatementDraft) -> Result<(), String> {
         if !self.logs.iter().any(|it| draft.citation.lines_of(it.stem()).is_some()) {
@@ -314,9 +330,18 @@ impl DayContext<'_> {
         if draft.replaces.as_ref().is_some_and(|it| !ids().contains(it)) {
             return Err("`replaces` names no statement that exists".to_owned());
         }
-        let lines = self.cited_logs(&draft.citation);
-        let lines = self.with_people(&lines);
-        check_statement(draft, &lines, self.is_known_topic(&draft.topic)).map_err(|it| it.reason)
+        let logs = self.cited_logs(&draft.citation);
+        let lines = self.with_people(&logs);
+        check_statement(draft, &lines, self.is_known_topic(&draft.topic))
+            .map_err(|it| it.reason)?;
+        match grounding::is_external(&draft.text, &draft.citation, &*logs) {
+            Some(true) => {
+                Err("its lines are quotes, code or the output of a program: cite a line \
+                               in somebody's own words that says so, or leave the item out"
+                    .to_owned())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns whether a memory is about a topic.
@@ -394,11 +419,11 @@ impl DayContext<'_> {
         LogsWithPeople { logs, people: &self.people }
     }
 
-    /// Returns the logs of the day, and the others that are cited.
+    /// Returns the logs that can be read, and the others that are cited.
     fn cited_logs(&self, citation: &Citation) -> Cow<'_, [SanitizedLog]> {
         let stems = citation.files().map(|(stem, _)| stem);
-        let mut lines = Cow::Borrowed(self.logs);
-        for stem in stems.filter(|stem| self.logs.iter().all(|it| it.stem() != *stem)) {
+        let mut lines = Cow::Borrowed(&*self.readable);
+        for stem in stems.filter(|stem| self.readable.iter().all(|it| it.stem() != *stem)) {
             // A log that cannot be read supports nothing, and is reported elsewhere.
             if let Ok(Some(log)) = self.reader.vault.read_log(stem) {
                 let log = privacy::sanitize(&log, self.reader.rules);
@@ -419,7 +444,8 @@ impl DayContext<'_> {
             let cited = self.cited_logs(&statement.citation);
             let is_new = |it: &&SanitizedLog| {
                 let mut known = self.logs.iter().chain(&others);
-                known.all(|known| known.stem() != it.stem())
+                statement.citation.lines_of(it.stem()).is_some()
+                    && known.all(|known| known.stem() != it.stem())
             };
             let new: Vec<SanitizedLog> = cited.iter().filter(is_new).cloned().collect();
             others.extend(new);

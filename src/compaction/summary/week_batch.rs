@@ -27,7 +27,13 @@ use crate::{
 const WEEKS_AT_ONCE_MAX: usize = 16;
 
 /// The drafts for the logs of a week, by log.
-pub(crate) type WeekExtraction = HashMap<Stem, Extraction>;
+#[derive(Debug)]
+pub(crate) struct WeekExtraction {
+    /// By the last log that they cite.
+    pub(crate) by_log: HashMap<Stem, Extraction>,
+    /// The logs that they were checked against.
+    pub(crate) logs: Vec<SanitizedLog>,
+}
 
 /// Returns what is wrong with a draft, by the logs of the week.
 pub(crate) type WeekDraftCheck<'a> =
@@ -123,7 +129,8 @@ impl<'a> WeekBatch<'a> {
         let Some((extraction, logs)) = reply else { return Ok(None) };
         let last = logs.iter().map(SanitizedLog::stem).filter(|it| is_due(it));
         let last = last.max_by_key(|it| (it.date(), *it)).cloned();
-        Ok(Some(split_by_log(extraction, &logs, last.as_ref())))
+        let by_log = split_by_log(extraction, &logs, last.as_ref());
+        Ok(Some(WeekExtraction { by_log, logs }))
     }
 }
 
@@ -133,8 +140,8 @@ fn split_by_log(
     extraction: Extraction,
     logs: &[SanitizedLog],
     last: Option<&Stem>,
-) -> WeekExtraction {
-    let mut proposed = WeekExtraction::new();
+) -> HashMap<Stem, Extraction> {
+    let mut proposed = HashMap::<Stem, Extraction>::new();
     for draft in &extraction.statements {
         // A draft that cites none of them is kept out with the last log.
         if let Some(stem) = last_cited_log(&draft.citation, logs).or(last) {

@@ -114,8 +114,10 @@ impl<'a> ShownLines<'a> {
         }
         let mut hints = String::new();
         for missing in missing_words(&item.fault) {
+            // What another log says of the same name is about something else.
+            let is_near = |it: &(usize, usize)| cited.iter().any(|at| at.0 == it.0);
             let has_it = |it: &(usize, usize)| {
-                has_words(&self.line(*it).text, missing) && !cited.contains(it)
+                is_near(it) && has_words(&self.line(*it).text, missing) && !cited.contains(it)
             };
             let distance = |&(b, l): &(usize, usize)| {
                 let near = cited.iter().map(|at| (at.0.abs_diff(b), at.1.abs_diff(l)));
@@ -159,7 +161,12 @@ fn missing_words(fault: &str) -> impl Iterator<Item = &str> {
 fn has_words(text: &str, words: &str) -> bool {
     text.match_indices(words).any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + words.len()..]);
-        !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
+        // `6. Boats` counts a list.
+        let is_ordinal =
+            before.trim().is_empty() && [". ", ") "].iter().any(|it| after.starts_with(it));
+        !is_ordinal
+            && !before.ends_with(char::is_alphanumeric)
+            && !after.starts_with(char::is_alphanumeric)
     })
 }
 

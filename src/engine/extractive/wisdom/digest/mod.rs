@@ -73,6 +73,8 @@ const SPARSE_ROOM: usize = 50;
 
 const SPARSE_WORTH_MIN: f64 = 0.55;
 
+const SPARSE_GUIDANCE_WORTH_MIN: f64 = 0.3;
+
 /// How much the worth of a statement counts beside its terms.
 const WORTH_POWER: f64 = 1.5;
 
@@ -398,12 +400,12 @@ impl<'a> DigestChoice<'a> {
     /// Takes the statement with the highest gain until the room is full. A gain only falls, so that one that is
     /// still the highest after it was computed again is the highest of all.
     fn choose_all(&mut self) {
-        let is_sparse = self.limits.0 < STATE_WORTH_MIN;
-        // That a task is done says nothing that lasts. Guidance would keep its place when the file grows.
+        let is_sparse = self.is_sparse();
+        // That a task is done says nothing that lasts.
         let is_open = |it: &usize| {
             let it = &self.statements[*it];
-            let is_state = it.section().is_state() && !it.plan.reports_deed();
-            !is_sparse || (it.worth < STATE_WORTH_MIN && is_state)
+            let is_lasting = it.kind.is_lasting() || it.section().is_state();
+            !is_sparse || (it.worth < STATE_WORTH_MIN && is_lasting && !it.plan.reports_deed())
         };
         let open = (0..self.statements.len()).filter(is_open);
         let mut queue: BinaryHeap<QueuedStatement> =
@@ -429,6 +431,11 @@ impl<'a> DigestChoice<'a> {
         }
     }
 
+    /// Returns whether the file is short, so that less is enough.
+    fn is_sparse(&self) -> bool {
+        self.limits.0 < STATE_WORTH_MIN
+    }
+
     /// Returns how much more a statement counts because it is in the file already.
     fn held_factor(&self, at: usize) -> f64 {
         match self.held[at] {
@@ -445,9 +452,11 @@ impl<'a> DigestChoice<'a> {
             StatementAge::LapsedOpen => return false,
             StatementAge::OldState => return it.worth >= self.limits.0 + OLD_STATE,
             StatementAge::Recent if it.section().is_state() => self.limits.0,
+            StatementAge::Recent if self.is_sparse() => SPARSE_GUIDANCE_WORTH_MIN,
             StatementAge::Recent => GUIDANCE_WORTH_MIN,
         };
-        it.worth * self.held_factor(at) >= least
+        // What came in while there was room leaves when there is better.
+        it.worth * if self.held[at] { HELD } else { 1.0 } >= least
     }
 
     fn gain(&self, at: usize) -> f64 {

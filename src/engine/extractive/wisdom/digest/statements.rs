@@ -12,7 +12,7 @@ use super::{
     siblings::join_siblings,
     stopped::ChangedThings,
     titles,
-    worth::{news_worth, own_worth, rate},
+    worth::{is_measurement, news_worth, own_worth, rate},
 };
 use crate::{
     engine::extractive::{
@@ -449,8 +449,9 @@ impl StatementCollector {
             return;
         }
         let plan = PlanChange::read(role.kind, (own, &words), day, &mut self.extractor);
-        // `Launch moved to 8 December` says enough.
-        let values = if plan.replacement.is_some() { terms.values.len() } else { 0 };
+        // `Launch moved to 8 December` and `the printer is at 10.0.0.7, port 9100` say enough, `depth 4.2 m` does not.
+        let values =
+            if plan.replacement.is_some() || !is_measurement(own) { terms.values.len() } else { 0 };
         let is_short = terms.stems.len() + values < STEMS_MIN;
         if is_short && added_title.is_some() {
             return;
@@ -569,8 +570,12 @@ fn bare_title(mut title: &str) -> &str {
         let inside = title[open..letter + close].trim_start_matches(['(', '（']);
         title = if rest.contains(char::is_alphabetic) { rest } else { inside };
     };
-    // `3小时` and `4K` begin with their number.
-    let number = title[..letter].trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    // `3小时`, `4K` and `24-hour watch` begin with their number.
+    let is_digit = |c: char| c.is_ascii_digit();
+    let numbered = title[..letter].strip_suffix('-').filter(|it| it.ends_with(is_digit));
+    let numbered = numbered.map(|it| it.trim_end_matches(is_digit));
+    let numbered = numbered.filter(|it| it.is_empty() || it.ends_with(' '));
+    let number = numbered.unwrap_or(title[..letter].trim_end_matches(is_digit)).len();
     let quoted = title[..number].rfind(['`', '"', '[']).unwrap_or(number);
     let title = title[quoted..].trim_end_matches([':', '：', '.']);
     let end = title.find([' ', '（']).and_then(|_| title.find(['(', '（'])).filter(|it| *it > 2);
@@ -673,14 +678,22 @@ fn key_of(
     if !(1..=LABEL_WORDS_MAX).contains(&words) || is_person {
         return None;
     }
-    // One problem does not end another one.
-    if WISDOM.problem_labels.contains(&&*label) || WISDOM.cure_labels.contains(&&*label) {
+    // One problem does not end another one, nor one rule or decision the next one.
+    let says_kind = match role_of_label(&label) {
+        Some(BlockRole::Task | BlockRole::Reason) | None => {
+            label.split(' ').any(|it| WISDOM.guidance_nouns.contains(&it))
+        }
+        Some(_) => true,
+    };
+    if says_kind
+        || WISDOM.problem_labels.contains(&&*label)
+        || WISDOM.cure_labels.contains(&&*label)
+    {
         return None;
     }
-    // `Status` alone is the value of anything.
-    let generic = words == 1 && sections::is_attribute(&label);
+    // `Status` alone is the value of anything, and `Garden` what anything is about.
     let under = head.map(|it| sections::normalized_label(&page.heads[it].text));
-    if generic && under.is_none() {
+    if words == 1 && under.is_none() {
         return None;
     }
     let under = under.unwrap_or_default();

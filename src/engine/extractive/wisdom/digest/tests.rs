@@ -206,6 +206,25 @@ fn what_depends_on_its_heading_has_it_before_it() {
 }
 
 #[test]
+fn a_number_that_belongs_to_its_word_stays_in_a_title() {
+    check(
+        &["## 24-hour watch\n\n- The gauge of Brest reports to `brest-01` on port 8090\n"],
+        &[
+            "Projects: 24-hour watch: The gauge of Brest reports to `brest-01` on port 8090 (2026-04-01) [2026-04-01:1,3]",
+        ],
+    );
+}
+
+#[test]
+fn what_is_gone_or_only_considered_is_no_state() {
+    let state = "- Four accounts of the harbour office at `brest-01`, port 8090\n";
+    for title in ["What was lost", "Integration ideas", "Options", "Proposed changes"] {
+        check(&[&format!("## Pump house\n\n### {title}\n\n{state}")], &[]);
+    }
+    assert_eq!(bullets(&[&format!("## Pump house\n\n{state}")], 8_000, &|_, _| false).len(), 1);
+}
+
+#[test]
 fn siblings_below_one_title_are_joined() {
     let day = "## Pump house\n\n- Valves: two of steel.\n- Boiler: from 1962\n\
                - Never lend the keys out\n- Keys: with Ottilie\n- Roof: leaks\n";

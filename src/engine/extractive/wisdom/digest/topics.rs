@@ -11,14 +11,17 @@ use super::{
     without_name,
 };
 use crate::{
-    engine::extractive::{cue_phrases, statements::terms::is_stop_word},
+    engine::extractive::{
+        cue_phrases,
+        statements::{terms::is_stop_word, word_list::WordList},
+    },
     memory::{
         address::{Address, Citation},
         item::Item,
         statement::StatementKind,
         typed::MemoryType,
     },
-    text::lexicon::WISDOM,
+    text::lexicon::{CUES, WISDOM},
 };
 
 /// The most statements of each kind in one memory.
@@ -212,6 +215,12 @@ pub(super) fn file_by_topic(input: &DigestInput<'_>, read: &LogStatements) -> Fi
     FiledTopics { topics, changes: filer.changes() }
 }
 
+/// Returns whether a statement is what its writer says of themselves: `I prefer the phone`.
+fn opens_in_first_person(statement: &DigestStatement) -> bool {
+    let first = WordList::of(statement.own_text());
+    first.get(0).is_some_and(|it| CUES.first_person.contains(&it))
+}
+
 /// Returns whether a statement begins with the name of somebody: `Nina prefers the phone`.
 fn begins_with_name(statement: &DigestStatement) -> bool {
     let mut words = statement.own_text().split_whitespace();
@@ -237,11 +246,14 @@ impl TopicFiler<'_> {
     fn topic_of(&self, statement: &DigestStatement) -> Option<TopicKey> {
         let kind = statement.kind.memory_type();
         let entity = match kind {
-            // Whom the logs name too seldom for a memory is not the main person either.
-            MemoryType::User => {
-                let main = || self.main_person().filter(|_| !begins_with_name(statement));
-                statement.person.or_else(main)
-            }
+            // Whoever writes the logs is not who is named in them most, and whom they name too seldom for a memory is
+            // neither.
+            MemoryType::User if opens_in_first_person(statement) => None,
+            MemoryType::User => match statement.person {
+                None if begins_with_name(statement) => return None,
+                None => self.main_person(),
+                person => person,
+            },
             MemoryType::Project => {
                 let entity = statement.subject.map(|it| it.entity);
                 entity.filter(|it| !self.read.entities.all[*it].is_platform)
