@@ -298,6 +298,8 @@ pub fn new_log_header(date: NaiveDate) -> String {
 
 /// Formats an entry for a log: one bullet with the time, its further lines indented below.
 ///
+/// The box of a single task comes before the time: `- [x] 14:02 Called Brandt`.
+///
 /// A text that begins with a quote, code, a tag, or a table begins below the time: behind it, the mark would not
 /// be recognized, and the words would count as the writer's own.
 ///
@@ -306,6 +308,13 @@ pub fn format_entry(time: NaiveTime, text: &str) -> Option<String> {
     let text = own_words::trim_message(text);
     if text.is_empty() {
         return None;
+    }
+    let item = text.strip_prefix("- ").unwrap_or(text);
+    let task = ["[ ] ", "[x] ", "[X] "].into_iter().find_map(|mark| {
+        item.strip_prefix(mark).filter(|it| it.lines().count() == 1).map(|it| (mark, it.trim()))
+    });
+    if let Some((mark, words)) = task {
+        return (!words.is_empty()).then(|| format!("- {mark}{} {words}\n", time.format("%H:%M")));
     }
     let kinds = markdown::classify_lines(text.lines());
     let below = match kinds.first() {
@@ -359,6 +368,9 @@ mod tests {
         check("Chose SQLite", Some("- 09:05 Chose SQLite\n"));
         check(" two\r\nlines \n", Some("- 09:05 two\n  lines\n"));
         check("- a\n\n  - b", Some("- 09:05 - a\n\n    - b\n"));
+        check("- [x] Call Brandt", Some("- [x] 09:05 Call Brandt\n"));
+        check("[ ] Call Brandt ", Some("- [ ] 09:05 Call Brandt\n"));
+        check("[ ] a\n[x] b", Some("- 09:05 [ ] a\n  [x] b\n"));
         check("日本 é", Some("- 09:05 日本 é\n"));
         check("> a\n\nb", Some("- 09:05\n  > a\n\n  b\n"));
         check("\n    a\nb", Some("- 09:05\n\n      a\n  b\n"));

@@ -116,6 +116,8 @@ impl TraceNode {
                 Some(job) => &job.engine[..],
                 // `undo` wrote it as an earlier run had.
                 None if maker.trigger == "undo" => "restored",
+                // With the words, the versions that had them are gone, and with these who wrote the others.
+                None if maker.trigger == "forget" => "older versions forgotten",
                 None => "yours",
             };
             self.note = Some(format!("{}, run {}, {by}", day(maker.at), maker.run));

@@ -137,7 +137,7 @@ fn explain_wisdom(
 fn print_digest(explanation: &DigestExplanation, ui: &Ui) {
     let DigestExplanation { room_chars, statements, chosen, left_out } = explanation;
     ui.data(format!(
-        "WISDOM.md: {} of {statements} statements, in {room_chars} characters",
+        "WISDOM.md: {} of {statements} statements, with room for {room_chars} characters",
         chosen.len()
     ));
     ui.data("VALUE is the gain per 100 characters at the time of the choice, WORTH what it counts by itself.");

@@ -463,7 +463,9 @@ impl StatementCollector {
         let Some(own_citation) = Citation::from_addresses(&own_lines) else { return };
         let subject = self.subject_of(page, statement, &words);
         let worth = own_worth(page, statement, (own, &words), &role, class);
-        let worth = if is_short { f64::NEG_INFINITY } else { worth };
+        // That a task is done ends others, and is nothing to read at the start of a session.
+        let is_done_task = statement.task == Some(true) && !statement.keep;
+        let worth = if is_short || is_done_task { f64::NEG_INFINITY } else { worth };
         // `Mona: …` is anything by or about Mona.
         let names_person = self.person_of(&WordList::of(statement.label_text())).is_some();
         let changed =
