@@ -413,8 +413,10 @@ pub(crate) fn faults_of(
             Violation::Strengthened { word } => Some(word),
             _ => None,
         };
-        // What else is wrong with a text in which words are missing may come of that.
-        if faults.is_empty() || words.is_some() {
+        // What else is wrong with a text in which words are missing may come of that, as `/UX` of `UI/UX`.
+        let is_whole =
+            |it: &String| it.starts_with(|c: char| c.is_alphanumeric() || "`$€£".contains(c));
+        if faults.is_empty() || words.is_some_and(is_whole) {
             faults.push(why.to_string());
         }
         match words.map(|it| without_words(&rest, it)) {

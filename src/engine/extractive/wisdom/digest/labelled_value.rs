@@ -65,6 +65,7 @@ impl LabelledValue {
 
     /// Returns a short value of a label in lower case; `None` if what follows the label is a sentence.
     pub(super) fn new(label: String, value: &str) -> Option<Self> {
+        let value = without_remark(value);
         let words = label.split(' ').filter(|it| it.contains(char::is_alphabetic)).count();
         let fits = (1..=LABEL_WORDS_MAX).contains(&words)
             && (1..=VALUE_WORDS_MAX).contains(&WordList::of(value).len())
@@ -105,6 +106,16 @@ impl LabelledValue {
     }
 }
 
+/// Returns a number, version or address without what is remarked about it: `9090, moved because of the printer`.
+fn without_remark(value: &str) -> &str {
+    let cuts = [", ", "; ", " (", " — ", " – "];
+    let cut = cuts.into_iter().filter_map(|it| Some((value.find(it)?, it.len()))).min();
+    let Some((at, length)) = cut else { return value };
+    let (first, rest) = (&value[..at], &value[at + length..]);
+    let has_value = || atom::find_atoms(first).iter().any(is_value);
+    if rest.starts_with(char::is_lowercase) && has_value() { first } else { value }
+}
+
 /// Returns whether an atom is a value; a day or a time only says when.
 pub(super) fn is_value(atom: &Atom) -> bool {
     matches!(
@@ -137,6 +148,8 @@ mod tests {
             ("Heartbeat interval — 30m", "heartbeat interval"),
             ("| Gateway port | 8080 |", "gateway port"),
             ("09:12 Model: opus", "model"),
+            ("Gateway port: 9090, moved because of the printer", "gateway port"),
+            ("Gateway port: 9090 (was taken by the printer)", "gateway port"),
         ] {
             assert_eq!(label_of(line).as_deref(), Some(label), "{line}");
         }
@@ -147,6 +160,7 @@ mod tests {
             "Date: 2026-03-01",
             "Next run: 5",
             "Notes: 3 boats",
+            "Gateway ports: 8080, 9090",
             "Decision: keep port 8080",
             "Ottilie: see you at the pier",
             "Root cause: port 80",
