@@ -118,6 +118,12 @@ fn write_file(dir: &Path, name: &str, content: &str) -> CommandResult<()> {
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> CommandError {
-    CommandError::cannot_write(format!("cannot write `{}`: {error}", path.display()))
-        .hint("name another folder")
+    let what = format!("cannot write `{}`: {error}", path.display());
+    let hint = match path.parent() {
+        Some(parent) if error.kind() == io::ErrorKind::NotFound => {
+            format!("mkdir -p {}", parent.display())
+        }
+        _ => "name another folder".to_owned(),
+    };
+    CommandError::cannot_write(what).hint(hint)
 }

@@ -15,11 +15,18 @@ pub const TIERS: [&str; 6] = ["daily", "session", "weekly", "monthly", "wisdom",
 /// The kinds of typed memories, as `type:` names them.
 const MEMORY_KINDS: [&str; 4] = ["user", "feedback", "project", "reference"];
 
-/// A field of a query whose value is not understood.
+/// The fields of a query.
+const FIELDS: [&str; 8] = ["tier", "type", "after", "since", "before", "until", "on", "project"];
+
+/// What people type for one of them. What else is before a colon may be a word of a log.
+const NO_FIELDS: [&str; 8] = ["kind", "date", "day", "week", "month", "person", "author", "tag"];
+
+/// A field of a query whose value is not understood, or that there is not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}`: {}", match key.as_str() {
     "tier" => format!("there is no tier of this name ({})", TIERS.join(", ")),
     "type" => format!("there is no type of this name ({})", MEMORY_KINDS.join(", ")),
+    key if NO_FIELDS.contains(&key) => format!("there is no filter `{key}:` ({}:)", FIELDS.join(":, ")),
     _ => format!("`{key}:` needs a day, week or month (2026-04-02, 2026-W14, 2026-04)"),
 })]
 pub struct UnknownFilter {
@@ -123,8 +130,7 @@ impl Query {
         parts.find_map(|part| {
             let QueryPart::Word(word) = part else { return None };
             let (key, value) = word.split_once(':').filter(|it| !it.1.is_empty())?;
-            let is_field =
-                ["tier", "type", "after", "since", "before", "until", "on"].contains(&key);
+            let is_field = FIELDS.contains(&key) || NO_FIELDS.contains(&key);
             let is_known = Self::default().parse_field(word);
             let filter = || UnknownFilter { word: word.to_owned(), key: key.to_owned() };
             // As in `until:12:30`, which is a time in a text.
@@ -262,6 +268,7 @@ mod tests {
             ("tier:foo backup", Some("tier:foo")),
             ("backup after:yesterday", Some("after:yesterday")),
             ("type:rule", Some("type:rule")),
+            ("kind:rule jig", Some("kind:rule")),
             ("\"tier:foo\"", None),
             ("https://a.io note: tier: 12:30 project:x tier:weekly", None),
         ] {
