@@ -4,15 +4,13 @@ use std::{collections::BTreeMap, process::ExitCode};
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    history::HistoryReader,
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, history::HistoryReader, ui::Ui};
 use crate::{
     memory::frontmatter,
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot},
+    },
     recall::{
         blame,
         framing::NOTICE,

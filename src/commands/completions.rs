@@ -11,14 +11,13 @@ use clap_complete::{
     env::{CompleteEnv, Shells},
 };
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     memory::period::{Grain, Period},
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot},
+    },
     store::{db::lineage::jobs::RunRow, fs::layout::FileKind},
 };
 

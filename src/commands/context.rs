@@ -14,15 +14,12 @@ use chrono::NaiveDate;
 use serde_json::{Value, json};
 
 use super::{
-    GlobalArgs,
-    error::CommandResult,
-    git_snapshot, instruction_files,
+    GlobalArgs, git_snapshot, instruction_files,
     last_day::last_day,
     last_logs::{add_last_logs, logs_among},
     last_sessions::last_session_lines,
     own_notes::own_notes,
     ui::Ui,
-    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     config::{environment::Environment, root::RootKind},
@@ -33,6 +30,10 @@ use crate::{
         period::{Grain, Period},
         typed::{self, TypedMemory},
         wisdom_block::{self, BlockState},
+    },
+    operations::{
+        error::CommandResult,
+        workspace::{Invocation, MemoryRoot},
     },
     privacy::{self, SanitizedLog, quarantine},
     recall::{

@@ -4,13 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    compact::require_writer,
-    error::{CommandError, CommandErrorKind, CommandResult, exit_code_if_failed},
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, error_report::exit_code_if_failed, ui::Ui};
 use crate::{
     compaction::{
         self, RunOutcome,
@@ -21,6 +15,10 @@ use crate::{
         address::Stem,
         correction::{CorrectionText, CorrectionTextError},
         item::{Item, Tier},
+    },
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        workspace::{Invocation, MemoryRoot, require_writer},
     },
     recall::trace::split_target,
     store::{

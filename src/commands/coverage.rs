@@ -6,10 +6,8 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs, blame,
-    error::{CommandError, CommandResult},
     trace::{LineageReader, TraceFormat},
     ui::Ui,
-    workspace::{self, Invocation, MemoryRoot},
 };
 use crate::{
     compaction,
@@ -19,6 +17,10 @@ use crate::{
         document::Summary,
         hash::ContentHash,
         period::{Grain, Period},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{self, Invocation, MemoryRoot},
     },
     privacy::{self, SanitizedLog},
     recall::{

@@ -6,13 +6,17 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandResult},
     history::{HistoryReader, VersionSummary},
     show::{before_history, unknown_version},
     ui::Ui,
-    workspace::Invocation,
 };
-use crate::recall::history::{self, FileHistory, FileVersion, Hunk, VersionSelector};
+use crate::{
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::Invocation,
+    },
+    recall::history::{self, FileHistory, FileVersion, Hunk, VersionSelector},
+};
 
 /// Show what changed between two versions of a file
 ///

@@ -6,9 +6,12 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandResult},
     open::{self, PageProgram},
-    ui::{Ui, counted},
+    ui::Ui,
+};
+use crate::operations::{
+    error::{CommandError, CommandResult},
+    format::counted,
     workspace::Invocation,
 };
 

@@ -9,14 +9,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    compact::{self, require_writer},
-    error::{CommandError, CommandResult, exit_code_if_failed},
-    secrets,
-    ui::{Ui, counted},
-    workspace::{self, Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, compact, error_report::exit_code_if_failed, secrets, ui::Ui};
 use crate::{
     compaction::{
         self,
@@ -40,6 +33,11 @@ use crate::{
         period::Period,
         typed::TypedMemory,
         wisdom::WisdomFile,
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        format::counted,
+        workspace::{self, Invocation, MemoryRoot, require_writer},
     },
     recall::framing::{self, SanitizedLines},
     store::{

@@ -8,14 +8,13 @@ use std::{
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     memory::hash::ContentHash,
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot},
+    },
     recall::history::{self, CurrentFile, DiffStat, FileHistory, FileVersion, ParseTimeError},
     store::{
         db::lineage::{

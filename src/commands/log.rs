@@ -7,16 +7,15 @@ use std::{io::Read as _, process::ExitCode};
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     memory::{
         address::Stem,
         log::{format_entry, new_log_header},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot},
     },
     recall::search,
     store::fs::{

@@ -11,12 +11,11 @@ use serde::{Deserialize, Serialize};
 use super::{
     GlobalArgs,
     context::compose_default,
-    error::CommandResult,
     ui::{Ui, shortened},
-    workspace::Invocation,
 };
 use crate::{
     memory::typed::MemoryType,
+    operations::{error::CommandResult, workspace::Invocation},
     recall::context::blocks::{MemoryToShow, StatementUse, days_between},
 };
 

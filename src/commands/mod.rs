@@ -1,12 +1,11 @@
 //! The command line: one file per verb.
 //!
-//! - [`ui`] is the only place that prints; `pager` shows what is long on a terminal, page by page. [`error`] turns
-//!   failures into exit codes and hints, `examples` are what the help of each verb shows.
-//! - [`workspace`] opens the configuration and the root that a verb works on.
-//! - Each verb has its arguments and `run`: it calls the layers below and shows what they return. No
-//!   verb decides anything about memory itself.
+//! - [`ui`] is the only place that prints; `pager` shows what is long on a terminal, page by page. `error_report`
+//!   turns failures into exit codes and hints, `examples` are what the help of each verb shows.
+//! - `selected_root` opens the root that the global options select.
+//! - Each verb has its arguments and `run`: it calls [`operations`](crate::operations) and shows what they return.
+//!   No verb decides anything about memory itself.
 
-pub mod error;
 pub mod ui;
 
 mod blame;
@@ -19,6 +18,7 @@ pub(crate) mod coverage;
 mod demo;
 mod diff;
 mod doctor;
+mod error_report;
 mod examples;
 pub(crate) mod export;
 mod forget;
@@ -49,6 +49,7 @@ mod run;
 mod run_lock;
 pub(crate) mod search;
 mod secrets;
+mod selected_root;
 mod service;
 pub(crate) mod session;
 pub(crate) mod show;
@@ -58,7 +59,6 @@ pub(crate) mod undo;
 mod uninstall;
 mod upgrade;
 pub(crate) mod usage;
-pub(crate) mod workspace;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -68,11 +68,16 @@ use clap::{
 };
 
 use self::{
-    error::{CommandError, CommandResult},
     open::PageProgram,
     ui::{ColorChoice, Ui},
 };
-use crate::memory::period::Period;
+use crate::{
+    memory::period::Period,
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        workspace::Invocation,
+    },
+};
 
 /// The `--help` page, with the verbs grouped by purpose.
 const HELP_TEMPLATE: &str = "\
@@ -271,7 +276,7 @@ pub fn main(page: &PageProgram) -> ExitCode {
         error.exit_code()
     });
     if code == ExitCode::SUCCESS && !ui::output_complete() {
-        return error::CommandErrorKind::CannotWrite.exit_code().into();
+        return CommandErrorKind::CannotWrite.exit_code().into();
     }
     code
 }
@@ -388,7 +393,7 @@ fn dispatch(cli: Cli, page: &PageProgram, ui: &Ui) -> CommandResult {
 
 /// Shows the status of the memory folder, or elsewhere how to begin.
 fn run_without_verb(global: &GlobalArgs, ui: &Ui) -> CommandResult {
-    let call = workspace::Invocation::load(global)?;
+    let call = Invocation::load(global)?;
     match call.config.select_root(global.root.as_deref(), &call.environment) {
         Err(crate::config::ConfigError::NoRootSelected { roots, .. })
             if roots.is_empty() && !ui.is_json() =>

@@ -16,8 +16,11 @@ use std::{
 
 use serde::Serialize;
 
-use super::{GlobalArgs, error::CommandResult, ui::Ui, workspace::Invocation};
-use crate::config::{ConfigError, api_key};
+use super::{GlobalArgs, ui::Ui};
+use crate::{
+    config::{ConfigError, api_key},
+    operations::{error::CommandResult, workspace::Invocation},
+};
 
 /// Show the memory on a local page in the browser
 ///

@@ -8,14 +8,7 @@ use std::process::ExitCode;
 use chrono::NaiveDate;
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    compact::require_writer,
-    error::{CommandError, CommandResult},
-    log,
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, log, ui::Ui};
 use crate::{
     compaction::{
         self, Compactor,
@@ -26,6 +19,10 @@ use crate::{
         },
     },
     memory::{address::Address, decision::Verdict},
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot, require_writer},
+    },
     recall::contradictions::find_contradictions,
     store::{
         db::lineage::{Lineage, review::QuarantineScope},

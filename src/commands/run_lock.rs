@@ -5,8 +5,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::{error::CommandResult, ui::Ui, workspace::MemoryRoot};
-use crate::store::fs::lock::{DaemonLock, LockError, RunLock};
+use super::ui::Ui;
+use crate::{
+    operations::{error::CommandResult, workspace::MemoryRoot},
+    store::fs::lock::{DaemonLock, LockError, RunLock},
+};
 
 /// The longest wait. Any run has given up by then.
 const WAIT_MAX: Duration = Duration::from_secs(15 * 60);

@@ -2,16 +2,15 @@
 
 use std::process::ExitCode;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     model::{
         connect,
         embedding::{EmbeddingInput, EmbeddingModel},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot},
     },
     recall::search::{
         self, Highlighter, Query, SearchCache, SearchOptions, SearchResults,

@@ -6,15 +6,17 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandResult},
     history::{HISTORY_BEGINS, HistoryReader, VersionSummary},
     ui::Ui,
-    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     memory::{
         address::Stem,
         authorship::{LineShape, OriginReason, Speaker},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot},
     },
     privacy::{self, quarantine},
     recall::{

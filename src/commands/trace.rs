@@ -7,16 +7,15 @@ use std::{path::Path, process::ExitCode};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::{
-    GlobalArgs, blame,
-    error::{CommandError, CommandErrorKind, CommandResult},
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, blame, ui::Ui};
 use crate::{
     memory::{
         address::{Address, Stem},
         period::Period,
+    },
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        workspace::{Invocation, MemoryRoot},
     },
     recall::{
         framing::{self, FramedTrace, NOTICE},

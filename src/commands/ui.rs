@@ -18,12 +18,15 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::{
-    error::{CommandError, CommandResult, Hint},
+    error_report::{ErrorReport, Hint},
     pager,
 };
-use crate::recall::{
-    history::{DiffOp, Hunk},
-    trace_formats::{TraceNode, TreeRow},
+use crate::{
+    operations::error::{CommandError, CommandResult},
+    recall::{
+        history::{DiffOp, Hunk},
+        trace_formats::{TraceNode, TreeRow},
+    },
 };
 
 /// When to use color.
@@ -278,7 +281,7 @@ impl Ui {
     /// Prints the error that ends a command, with its hints; with `--json` as one JSON object.
     pub fn error(&self, error: &CommandError) {
         if self.json {
-            let text = serde_json::to_string(&error.report()).unwrap_or_default();
+            let text = serde_json::to_string(&ErrorReport::of(error)).unwrap_or_default();
             return write_stderr(format_args!("{}\n", escape_with(&text, escape_json)));
         }
         write_stderr(format_args!("{BAD}error:{BAD:#} {}\n", escape(&error.to_string())));
@@ -397,11 +400,6 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// Formats a number with its noun: `1 log`, `2 logs`.
-pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
 /// Formats a size in bytes with its unit: `76.8 GiB`.
 pub(in crate::commands) fn human_size(bytes: u64) -> String {
     const GIB: u64 = 1 << 30;
@@ -496,16 +494,6 @@ fn columns() -> Option<usize> {
     }
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
     Some(size.map_or(80, |it| usize::from(it.ws_col)).max(40))
-}
-
-/// Quotes a word for a shell, if necessary.
-pub(crate) fn shell_quoted(word: &str) -> String {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./=:@,+".contains(it);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 /// Returns the height of the terminal on stdout; `None` if stdout is no terminal.
@@ -683,12 +671,6 @@ mod tests {
     fn sizes_have_the_unit_that_fits() {
         let shown = [999, 2048, 3 << 20, 82_500_000_000].map(human_size);
         assert_eq!(shown, ["999 bytes", "2 KiB", "3 MiB", "76.8 GiB"]);
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        let seen = ["./memoird-demo", "a b", "it's", ""].map(shell_quoted);
-        assert_eq!(seen, ["./memoird-demo", "'a b'", "'it'\\''s'", "''"]);
     }
 
     #[test]

@@ -5,13 +5,7 @@ use std::{collections::BTreeSet, process::ExitCode};
 use chrono_tz::Tz;
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    compact::require_writer,
-    error::{CommandError, CommandErrorKind, CommandResult},
-    ui::{Ui, counted},
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     compaction::{
         self, CompactionError,
@@ -23,6 +17,11 @@ use crate::{
         },
     },
     memory::item::Tier,
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        format::counted,
+        workspace::{Invocation, MemoryRoot, require_writer},
+    },
     store::{
         db::lineage::{
             Lineage,

@@ -5,15 +5,16 @@ use std::process::ExitCode;
 use chrono::NaiveDate;
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::Invocation,
+use super::{GlobalArgs, ui::Ui};
+use crate::{
+    config::settings::Cap,
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::Invocation,
+    },
+    recall::search::time::date_words::DateWords,
+    store::db::ledger::{ChargedTotals, Ledger, LedgerError, UsageGroupBy, UsageTotals},
 };
-use crate::config::settings::Cap;
-use crate::recall::search::time::date_words::DateWords;
-use crate::store::db::ledger::{ChargedTotals, Ledger, LedgerError, UsageGroupBy, UsageTotals};
 
 /// Show tokens and cost of model calls
 ///

@@ -11,13 +11,15 @@ use super::{
 };
 use crate::{
     commands::{
-        compact,
         correct::{CorrectOptions, correct_item},
-        error::{CommandError, CommandErrorKind, CommandResult},
         review, undo,
     },
     compaction::undo::UndoRequest,
     memory::decision::Verdict,
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        workspace::require_writer,
+    },
     store::db::lineage::jobs::RunId,
 };
 
@@ -48,7 +50,7 @@ pub(super) fn apply(
         (PageAddress::Undo(_), "undo") => undo_runs(context, fields),
         (PageAddress::Runs, "compact") => {
             // What keeps it from running at all is reported at once.
-            compact::require_writer(&context.call, &context.root)?;
+            require_writer(&context.call, &context.root)?;
             let ours = &context.shared.compaction;
             let busy = |what: String| {
                 let error = format!("this folder is being compacted now ({what})");

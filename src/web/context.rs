@@ -21,17 +21,16 @@ use super::{
 };
 use crate::{
     commands::{
-        GlobalArgs,
-        coverage::coverage_in,
-        error::{CommandError, CommandResult},
-        review::ReviewEntry,
-        status::health::FolderHealth,
-        workspace::{Invocation, MemoryRoot},
+        GlobalArgs, coverage::coverage_in, review::ReviewEntry, status::health::FolderHealth,
     },
     memory::{
         address::{Citation, Stem},
         period::Period,
         wisdom::WisdomFile,
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot},
     },
     privacy::{PrivacyRules, SanitizedLine, SanitizedLog, quarantine},
     recall::{

@@ -15,9 +15,9 @@ use super::{
     context::{Fields, FolderChoice, LinkStyle, PageContext},
     layout, pages,
 };
-use crate::commands::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
+use crate::{
+    commands::GlobalArgs,
+    operations::error::{CommandError, CommandResult},
 };
 
 /// The pages that an export begins with; others are linked from them.

@@ -16,7 +16,8 @@ use futures_util::stream;
 
 use super::{context::FolderChoice, page_compaction::PageCompaction, server::PageServer};
 use crate::{
-    commands::{GlobalArgs, error::CommandResult, workspace::Invocation},
+    commands::GlobalArgs,
+    operations::{error::CommandResult, workspace::Invocation},
     store::{
         db::lineage::Lineage,
         fs::{layout::Layout, lock::RunLock},

@@ -37,12 +37,16 @@ use super::{
     page_compaction::{PageCompaction, RunningCompaction},
     pages, progress,
 };
-use crate::commands::{
-    GlobalArgs,
-    compact::compact_silently,
-    error::{CommandError, CommandErrorKind, CommandResult},
-    open::{PageLink, PageRequest, WhenReady},
-    workspace::Invocation,
+use crate::{
+    commands::{
+        GlobalArgs,
+        compact::compact_silently,
+        open::{PageLink, PageRequest, WhenReady},
+    },
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        workspace::Invocation,
+    },
 };
 
 /// The server ends after this time without a request.

@@ -20,16 +20,18 @@ use super::pages::timeline::FolderTimeline;
 use crate::{
     commands::{
         compact::model_preview::due_cost,
-        error::CommandResult,
         review::{self, ReviewEntry},
         status::health::FolderHealth,
-        workspace::{Invocation, MemoryRoot},
     },
     compaction::up_to_date::settled_inputs,
     engine::configured,
     memory::{
         address::{SESSION_PREFIX, Stem},
         hash::ContentHash,
+    },
+    operations::{
+        error::CommandResult,
+        workspace::{Invocation, MemoryRoot},
     },
     parallel,
     store::fs::inventory::{Inventory, LogFile},
@@ -218,7 +220,7 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::error::CommandError;
+    use crate::operations::error::CommandError;
 
     #[test]
     fn a_state_is_kept_until_the_files_are_others() {

@@ -9,11 +9,7 @@ use std::{
 use super::model_preview::without_quiet_period;
 
 use crate::{
-    commands::{
-        error::{CommandError, CommandResult},
-        ui::{Ui, shortened},
-        workspace::{Invocation, MemoryRoot},
-    },
+    commands::ui::{Ui, shortened},
     compaction::{
         self,
         plan::{CompactionJob, Selection},
@@ -33,6 +29,10 @@ use crate::{
     memory::{
         item::Tier,
         period::{Grain, ParsePeriodError, Period},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot},
     },
     store::{db::lineage::Lineage, fs::layout::WISDOM_FILE},
 };

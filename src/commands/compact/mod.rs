@@ -15,11 +15,8 @@ use chrono::NaiveDate;
 
 use self::report::{RequestedPeriod, exit_code, show_report};
 use super::{
-    GlobalArgs,
-    error::{CommandError, CommandErrorKind, CommandResult},
-    run_lock,
+    GlobalArgs, run_lock,
     ui::{self, ProgressDisplay, Ui},
-    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     compaction::{
@@ -33,13 +30,16 @@ use crate::{
         up_to_date,
     },
     config::settings::Keep,
-    daemon::error::RootError,
     engine::Engine,
     memory::{
         item::Tier,
         period::{Grain, Period},
     },
     model::{connect, embedding::EmbeddingInput},
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot, require_writer},
+    },
     recall::search::{self, time::date_words::DateWords},
     store::{
         db::{lineage::Lineage, vectors::VectorDb},
@@ -389,18 +389,6 @@ pub(super) fn run_compaction(
 
 /// The longest wait for one round, whatever `compaction.quiet` says: a person is waiting.
 const QUIET_WAIT_MAX: Duration = Duration::from_secs(5);
-
-/// Refuses to write a root whose writer is another host.
-pub(crate) fn require_writer(call: &Invocation, root: &MemoryRoot) -> CommandResult<()> {
-    if root.settings.is_writer(&call.environment.host) {
-        return Ok(());
-    }
-    let error = RootError::OtherWriter {
-        root: root.settings.path.clone(),
-        writer: root.settings.writer.clone().unwrap_or_default(),
-    };
-    Err(CommandError::new(CommandErrorKind::Busy, error).hint("memoird init --take-over DIR"))
-}
 
 struct RunProgress {
     progress: ProgressDisplay,

@@ -5,11 +5,7 @@ use std::{process::ExitCode, sync::Arc};
 use serde::Serialize;
 
 use crate::{
-    commands::{
-        error::{CommandError, CommandResult},
-        ui::{Ui, counted},
-        workspace::{Invocation, MemoryRoot},
-    },
+    commands::ui::Ui,
     compaction::{
         self, RootSnapshot,
         plan::{CompactionPlan, Selection},
@@ -18,6 +14,11 @@ use crate::{
     config::{duration::Span, root::RootSettings, settings::EngineKind},
     engine::configured,
     model::{ModelRequest, RequestRecorder, connect, token_estimate},
+    operations::{
+        error::{CommandError, CommandResult},
+        format::counted,
+        workspace::{Invocation, MemoryRoot},
+    },
     store::db::lineage::Lineage,
 };
 

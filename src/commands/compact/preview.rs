@@ -7,17 +7,17 @@ use super::{
     report::{self, RequestedPeriod, nothing_to_do},
 };
 use crate::{
-    commands::{
-        error::CommandResult,
-        ui::Ui,
-        workspace::{Invocation, MemoryRoot},
-    },
+    commands::ui::Ui,
     compaction::{
         self, CompactionError, RootSnapshot, archive,
         integrity::vanished_files,
         plan::{CompactionJob, CompactionPlan, Selection},
     },
     memory::{item::Tier, period::Period},
+    operations::{
+        error::CommandResult,
+        workspace::{Invocation, MemoryRoot},
+    },
     store::{
         db::lineage::{Lineage, jobs::JobMetrics},
         fs::vault::Vault,

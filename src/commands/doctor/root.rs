@@ -7,7 +7,6 @@ use crate::{
     commands::{
         status::problems::{ignored_key_message, rival_folders_message},
         ui,
-        workspace::{Invocation, MemoryRoot},
     },
     compaction::{
         self, RootSnapshot,
@@ -22,6 +21,7 @@ use crate::{
     engine::configured,
     memory::{hash::ContentHash, index, typed_schema},
     model::{connect, embedding::EmbeddingInput},
+    operations::workspace::{Invocation, MemoryRoot},
     store::{
         db::{lineage::Lineage, search_index::PostingsDb, vectors::VectorDb},
         fs::{layout::Layout, lock::RunLock, vault::crash_cleanup::REPLACED_DIR},

@@ -9,13 +9,12 @@ use super::{
     service::{ServedFolder, silent_ui, with_tool_names},
 };
 use crate::{
-    commands::{
-        context, coverage,
+    commands::{context, coverage, search, show, trace},
+    memory::{address::Stem, period::Period, wisdom::WisdomFile},
+    operations::{
         error::{CommandError, CommandResult},
-        search, show, trace,
         workspace::MemoryRoot,
     },
-    memory::{address::Stem, period::Period, wisdom::WisdomFile},
     recall::{
         coverage::UncoveredLine,
         framing::{FramedText, NOTICE},

@@ -8,12 +8,9 @@ use super::{
     service::{ServedFolder, write_not_allowed},
 };
 use crate::{
-    commands::{
-        error::{CommandError, CommandResult},
-        session::record_store,
-        show,
-    },
+    commands::{session::record_store, show},
     memory::{address::Stem, period::Period},
+    operations::error::{CommandError, CommandResult},
     recall::framing::{self, NOTICE},
     session::save::IMPORT_BYTES_MAX,
 };

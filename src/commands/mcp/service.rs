@@ -17,14 +17,15 @@ use super::{
 };
 use crate::{
     commands::{
-        GlobalArgs, correct,
-        error::{CommandError, CommandResult},
-        log, status,
+        GlobalArgs, correct, log, status,
         ui::{ColorChoice, Ui},
-        workspace::{Invocation, MemoryRoot},
     },
     config::root::RootKind,
     memory::log::TextOrigin,
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot},
+    },
     privacy::{PrivacyRules, quarantine},
     recall::{
         framing::{self, NOTICE},

@@ -13,13 +13,8 @@ use super::{
     micro::{self, MicroArgs},
     read_transcript, record_store,
 };
-use crate::commands::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::{Invocation, MODEL_WAIT_MAX, MemoryRoot},
-};
 use crate::{
+    commands::{GlobalArgs, ui::Ui},
     compaction::grounding,
     config::{ConfigError, environment::Environment, settings::EngineKind},
     engine::{
@@ -31,6 +26,10 @@ use crate::{
         },
     },
     model::{WorkOutcome, failure::ErrorClass},
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MODEL_WAIT_MAX, MemoryRoot},
+    },
     session::{
         self,
         continuation::{self, ContinuationParts, FILES_MAX, FILES_TOKENS_MAX},

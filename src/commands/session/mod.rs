@@ -16,17 +16,19 @@ use std::{
 
 use clap::Subcommand;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandErrorKind, CommandResult, exit_code_if_failed},
-    ui::{Ui, counted},
-    workspace::{Invocation, MemoryRoot},
-};
-use crate::session::{
-    queue::{self, QueueOutcome},
-    save::{SaveError, SessionStore},
-    transcript::{self, Transcript, TranscriptFormat},
-    transcript_file,
+use super::{GlobalArgs, error_report::exit_code_if_failed, ui::Ui};
+use crate::{
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        format::counted,
+        workspace::{Invocation, MemoryRoot},
+    },
+    session::{
+        queue::{self, QueueOutcome},
+        save::{SaveError, SessionStore},
+        transcript::{self, Transcript, TranscriptFormat},
+        transcript_file,
+    },
 };
 
 /// Summarize sessions of coding agents, and manage their records

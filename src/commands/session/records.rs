@@ -6,14 +6,13 @@ use chrono::NaiveDate;
 use serde::Serialize;
 
 use super::{open_input, record_store};
-use crate::commands::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::{self, Invocation, MemoryRoot},
-};
 use crate::{
+    commands::{GlobalArgs, ui::Ui},
     memory::address::Stem,
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{self, Invocation, MemoryRoot},
+    },
     recall::{framing::FramedText, search::time::date_words::DateWords},
     session::{
         record,

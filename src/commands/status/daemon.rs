@@ -7,11 +7,11 @@ use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    commands::{error::CommandResult, workspace::MemoryRoot},
     config::{
         schedule::Schedule,
         settings::{EngineKind, Settings},
     },
+    operations::{error::CommandResult, workspace::MemoryRoot},
     store::fs::lock::{DaemonLock, RunLock},
 };
 

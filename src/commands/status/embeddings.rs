@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use crate::{
-    commands::{
-        error::CommandResult,
-        workspace::{Invocation, MemoryRoot},
-    },
     model::{
         connect,
         embedding::{EmbeddingInput, EmbeddingModel as _},
+    },
+    operations::{
+        error::CommandResult,
+        workspace::{Invocation, MemoryRoot},
     },
     store::db::{ledger::Ledger, vectors::VectorDb},
 };

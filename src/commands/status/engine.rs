@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use crate::{
-    commands::{
+    config::settings::{Cap, EngineKind},
+    model::connect,
+    operations::{
         error::CommandResult,
         workspace::{Invocation, MemoryRoot},
     },
-    config::settings::{Cap, EngineKind},
-    model::connect,
     store::{
         db::ledger::{ChargedTotals, Ledger},
         fs::vault::Vault,

@@ -24,12 +24,7 @@ use self::{
     problems::{LogScan, StatusProblem},
     sessions::SessionQueueStatus,
 };
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult, exit_code_if_failed},
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, error_report::exit_code_if_failed, ui::Ui};
 use crate::{
     compaction::{
         self, CompactionError, RootSnapshot,
@@ -45,6 +40,11 @@ use crate::{
     },
     config::{self, root::ZoneSource},
     engine::configured,
+    operations::{
+        error::{CommandError, CommandResult},
+        format::with_tilde,
+        workspace::{Invocation, MemoryRoot},
+    },
     privacy::PrivacyRules,
     store::db::lineage::{Lineage, LineageError, jobs::JobRow},
 };
@@ -214,7 +214,7 @@ fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
         .iter()
         .map(|it| match it {
             RootStatus::Available(it) => vec![
-                with_tilde(&it.folder.root, call),
+                with_tilde(&it.folder.root, &call.environment.home),
                 it.tiers.iter().find(|it| it.tier == DAILY).map_or(0, |it| it.files).to_string(),
                 it.due().count().to_string(),
                 (it.blocked.parked.len() + it.blocked.failed.len()).to_string(),
@@ -223,7 +223,7 @@ fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
             ],
             RootStatus::Unavailable { root, error } => {
                 let unknown = || "-".to_owned();
-                let root = with_tilde(root, call);
+                let root = with_tilde(root, &call.environment.home);
                 vec![root, unknown(), unknown(), unknown(), unknown(), error.clone()]
             }
         })
@@ -234,14 +234,6 @@ fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
     }
     ui.note("`memoird --root DIR status` shows one in detail");
     exit_code_if_failed(!is_healthy)
-}
-
-/// Returns a path with `~` for the user's home.
-pub(crate) fn with_tilde(path: &str, call: &Invocation) -> String {
-    match Path::new(path).strip_prefix(&call.environment.home) {
-        Ok(below) => format!("~/{}", below.display()),
-        Err(_) => path.to_owned(),
-    }
 }
 
 /// Returns the status of one root as the document that `--json` prints.

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::sessions::SessionQueueStatus;
 use crate::{
-    commands::workspace::{Invocation, MemoryRoot},
     compaction::{
         RootSnapshot,
         plan::{CompactionPlan, damage::Damage},
@@ -15,6 +14,7 @@ use crate::{
         address::Stem,
         log::{DailyLog, OriginError, may_declare_origin},
     },
+    operations::workspace::{Invocation, MemoryRoot},
     parallel,
     store::fs::{
         inventory::{Inventory, LogFile},

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::{
-    commands::workspace::Invocation,
+    operations::workspace::Invocation,
     privacy::PrivacyRules,
     session::queue::{self, QueuedSession},
 };

@@ -8,8 +8,9 @@ use super::{
     jobs::{StuckJob, TierReport},
 };
 use crate::{
-    commands::ui::{self, Ui, counted},
+    commands::ui::{self, Ui},
     memory::{item::Tier, period::Period},
+    operations::format::counted,
 };
 
 /// How many entries of a list are shown without `--verbose`.

@@ -5,10 +5,10 @@ use maud::{Markup, html};
 use super::or_error;
 use crate::{
     commands::{
-        error::CommandResult,
         status::health::EngineHealth,
         usage::{UsageReport, usage_of},
     },
+    operations::error::CommandResult,
     store::db::ledger::UsageGroupBy,
     web::{context::PageContext, layout::PageContent},
 };

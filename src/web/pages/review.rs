@@ -12,10 +12,10 @@ use super::{
 use crate::{
     commands::{
         correct,
-        error::CommandResult,
         review::{self, ReviewEntry},
     },
     memory::item::Item,
+    operations::error::CommandResult,
     privacy::quarantine::PLACEHOLDER,
     web::{
         address::PageAddress,

@@ -4,11 +4,9 @@ use maud::{Markup, html};
 
 use super::page_of_file;
 use crate::{
-    commands::{
-        error::{CommandError, CommandResult},
-        search,
-    },
+    commands::search,
     memory::typed::MemoryType,
+    operations::error::{CommandError, CommandResult},
     recall::{
         framing::sanitize_line,
         search::{

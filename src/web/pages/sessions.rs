@@ -3,12 +3,9 @@
 use maud::{Markup, html};
 
 use crate::{
-    commands::{
-        error::CommandResult,
-        session::records::{RecordListItem, stored_records},
-        workspace::no_such_file,
-    },
+    commands::session::records::{RecordListItem, stored_records},
     memory::address::Stem,
+    operations::{error::CommandResult, workspace::no_such_file},
     recall::framing::sanitize_line,
     web::{
         address::PageAddress,

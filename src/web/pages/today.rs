@@ -6,16 +6,15 @@ use maud::{Markup, html};
 use super::{age, cut, line_list, or_error};
 use crate::{
     commands::{
-        error::CommandResult,
         history::HistoryReader,
         review::ReviewEntry,
         status::health::{FolderHealth, daemon_state},
-        ui::counted,
     },
     memory::{
         joined,
         wisdom::{WisdomEntry, WisdomPart},
     },
+    operations::{error::CommandResult, format::counted},
     privacy::quarantine,
     recall::framing::sanitize_line,
     web::{address::PageAddress, context::PageContext, layout::PageContent, markdown, word_diff},

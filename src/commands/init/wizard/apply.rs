@@ -15,18 +15,21 @@ use super::{
 use crate::{
     commands::{
         GlobalArgs, compact,
-        error::{CommandError, CommandErrorKind, CommandResult},
         hooks::{
             openclaw::{self, OpenClawRequest},
             programs::{AgentFlags, AgentProgram},
         },
         import, run_lock,
         service::ManagedService,
-        ui::{Ui, counted},
-        workspace::Invocation,
+        ui::Ui,
     },
     compaction::plan::Selection,
     config::settings::EngineKind,
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        format::counted,
+        workspace::{Invocation, require_writer},
+    },
     recall::search,
     store::fs::layout::WISDOM_FILE,
 };
@@ -300,7 +303,7 @@ fn compact_folder(call: &Invocation, path: &Path, ui: &Ui) -> CommandResult<Opti
     if root.settings.settings.engine != EngineKind::Extractive {
         return Ok(None);
     }
-    compact::require_writer(call, &root)?;
+    require_writer(call, &root)?;
     root.require_memory_folder()?;
     run_lock::wait_for_run_lock(&root, ui)?;
     let engine = root.engine(call)?;
