@@ -56,12 +56,15 @@ pub use crate::{
 use crate::{
     clock,
     commands::{
-        context, log, search, show, trace,
+        context,
         ui::{ColorChoice, Ui},
     },
     compaction::{self, plan::Selection},
     engine::configured,
-    operations::workspace::{ConfigOverrides, Invocation, MemoryRoot, require_writer},
+    operations::{
+        log, search, show, trace,
+        workspace::{ConfigOverrides, Invocation, MemoryRoot, require_writer},
+    },
     recall::search::{Query, SearchCache, SearchOptions},
     store::db::lineage::Lineage,
 };

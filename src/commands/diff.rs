@@ -4,15 +4,11 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    history::{HistoryReader, VersionSummary},
-    show::{before_history, unknown_version},
-    ui::Ui,
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     operations::{
         error::{CommandError, CommandResult},
+        history::{HistoryReader, VersionSummary, before_history, unknown_version},
         workspace::Invocation,
     },
     recall::history::{self, FileHistory, FileVersion, Hunk, VersionSelector},

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use chrono::NaiveDate;
 use serde::Serialize;
 
-use super::{GlobalArgs, log, ui::Ui};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     compaction::{
         self, Compactor,
@@ -21,6 +21,7 @@ use crate::{
     memory::{address::Address, decision::Verdict},
     operations::{
         error::{CommandError, CommandResult},
+        log,
         workspace::{Invocation, MemoryRoot, require_writer},
     },
     recall::contradictions::find_contradictions,

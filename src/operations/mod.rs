@@ -4,6 +4,13 @@
 //! - [`workspace`] opens the configuration and the root that a call works on. [`error`] says what failed, with what
 //!   to do next; [`format`] writes values in messages.
 
+pub(crate) mod blame;
+pub(crate) mod coverage;
 pub(crate) mod error;
 pub(crate) mod format;
+pub(crate) mod history;
+pub(crate) mod log;
+pub(crate) mod search;
+pub(crate) mod show;
+pub(crate) mod trace;
 pub(crate) mod workspace;

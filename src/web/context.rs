@@ -20,15 +20,14 @@ use super::{
     state_cache::{FolderState, StateCache},
 };
 use crate::{
-    commands::{
-        GlobalArgs, coverage::coverage_in, review::ReviewEntry, status::health::FolderHealth,
-    },
+    commands::{GlobalArgs, review::ReviewEntry, status::health::FolderHealth},
     memory::{
         address::{Citation, Stem},
         period::Period,
         wisdom::WisdomFile,
     },
     operations::{
+        coverage::coverage_in,
         error::{CommandError, CommandResult},
         workspace::{Invocation, MemoryRoot},
     },

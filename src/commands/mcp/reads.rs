@@ -9,10 +9,12 @@ use super::{
     service::{ServedFolder, silent_ui, with_tool_names},
 };
 use crate::{
-    commands::{context, coverage, search, show, trace},
+    commands::context,
     memory::{address::Stem, period::Period, wisdom::WisdomFile},
     operations::{
+        coverage,
         error::{CommandError, CommandResult},
+        search, show, trace,
         workspace::MemoryRoot,
     },
     recall::{

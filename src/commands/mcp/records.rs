@@ -8,9 +8,12 @@ use super::{
     service::{ServedFolder, write_not_allowed},
 };
 use crate::{
-    commands::{session::record_store, show},
+    commands::session::record_store,
     memory::{address::Stem, period::Period},
-    operations::error::{CommandError, CommandResult},
+    operations::{
+        error::{CommandError, CommandResult},
+        show,
+    },
     recall::framing::{self, NOTICE},
     session::save::IMPORT_BYTES_MAX,
 };

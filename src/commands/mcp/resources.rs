@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::{page_limit, reads::date_from_text, requests::MemoryOwner, service::ServedFolder};
 use crate::{
-    commands::show,
     memory::period::{Grain, Period},
     operations::{
         error::{CommandError, CommandResult},
+        show,
         workspace::MemoryRoot,
     },
     recall::framing::NOTICE,

@@ -17,13 +17,14 @@ use super::{
 };
 use crate::{
     commands::{
-        GlobalArgs, correct, log, status,
+        GlobalArgs, correct, status,
         ui::{ColorChoice, Ui},
     },
     config::root::RootKind,
     memory::log::TextOrigin,
     operations::{
         error::{CommandError, CommandResult},
+        log,
         workspace::{Invocation, MemoryRoot},
     },
     privacy::{PrivacyRules, quarantine},

@@ -4,13 +4,13 @@ use maud::{Markup, html};
 
 use super::{age, memory_file, or_error, page_of_file};
 use crate::{
-    commands::history::HistoryReader,
     memory::{
         joined,
         typed::{MemoryType, TypedMemory},
     },
     operations::{
         error::{CommandError, CommandResult},
+        history::HistoryReader,
         workspace::no_such_file,
     },
     recall::{

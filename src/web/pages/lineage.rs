@@ -7,13 +7,16 @@ use maud::{Markup, html};
 
 use super::{cut, memory_file, or_error, page_of_file};
 use crate::{
-    commands::trace::{trace_to_derived, trace_to_sources},
     memory::{
         address::Stem,
         item::Item,
         period::{Grain, Period},
     },
-    operations::{error::CommandResult, workspace::no_such_file},
+    operations::{
+        error::CommandResult,
+        trace::{trace_to_derived, trace_to_sources},
+        workspace::no_such_file,
+    },
     privacy::quarantine::PLACEHOLDER,
     recall::trace::{DerivedItem, SourceRange, Trace, TraceUp, TracedItem},
     web::{

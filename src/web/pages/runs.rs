@@ -5,7 +5,6 @@ use maud::{Markup, html};
 use super::{or_error, page_of_file, problem};
 use crate::{
     commands::{
-        history::{HistoryReader, RunSummary, recorded_run, recorded_runs},
         status::health::{FolderHealth, JobState, daemon_state},
         undo,
     },
@@ -16,6 +15,7 @@ use crate::{
     operations::{
         error::{CommandError, CommandResult},
         format::counted,
+        history::{HistoryReader, RunSummary, recorded_run, recorded_runs},
     },
     privacy::PrivacyRules,
     store::db::lineage::jobs::{JobRow, RunId},

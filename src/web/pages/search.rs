@@ -4,9 +4,11 @@ use maud::{Markup, html};
 
 use super::page_of_file;
 use crate::{
-    commands::search,
     memory::typed::MemoryType,
-    operations::error::{CommandError, CommandResult},
+    operations::{
+        error::{CommandError, CommandResult},
+        search,
+    },
     recall::{
         framing::sanitize_line,
         search::{

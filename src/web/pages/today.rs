@@ -6,7 +6,6 @@ use maud::{Markup, html};
 use super::{age, cut, line_list, or_error};
 use crate::{
     commands::{
-        history::HistoryReader,
         review::ReviewEntry,
         status::health::{FolderHealth, daemon_state},
     },
@@ -14,7 +13,7 @@ use crate::{
         joined,
         wisdom::{WisdomEntry, WisdomPart},
     },
-    operations::{error::CommandResult, format::counted},
+    operations::{error::CommandResult, format::counted, history::HistoryReader},
     privacy::quarantine,
     recall::framing::sanitize_line,
     web::{address::PageAddress, context::PageContext, layout::PageContent, markdown, word_diff},
