@@ -5,12 +5,15 @@
 //!   to do next; [`format`] writes values in messages.
 
 pub(crate) mod blame;
+pub(crate) mod correct;
 pub(crate) mod coverage;
 pub(crate) mod error;
 pub(crate) mod format;
 pub(crate) mod history;
 pub(crate) mod log;
+pub(crate) mod review;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod trace;
+pub(crate) mod undo;
 pub(crate) mod workspace;

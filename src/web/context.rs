@@ -20,7 +20,7 @@ use super::{
     state_cache::{FolderState, StateCache},
 };
 use crate::{
-    commands::{GlobalArgs, review::ReviewEntry, status::health::FolderHealth},
+    commands::{GlobalArgs, status::health::FolderHealth},
     memory::{
         address::{Citation, Stem},
         period::Period,
@@ -29,6 +29,7 @@ use crate::{
     operations::{
         coverage::coverage_in,
         error::{CommandError, CommandResult},
+        review::queue::ReviewEntry,
         workspace::{Invocation, MemoryRoot},
     },
     privacy::{PrivacyRules, SanitizedLine, SanitizedLog, quarantine},

@@ -18,11 +18,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::pages::timeline::FolderTimeline;
 use crate::{
-    commands::{
-        compact::model_preview::due_cost,
-        review::{self, ReviewEntry},
-        status::health::FolderHealth,
-    },
+    commands::{compact::model_preview::due_cost, status::health::FolderHealth},
     compaction::up_to_date::settled_inputs,
     engine::configured,
     memory::{
@@ -31,6 +27,7 @@ use crate::{
     },
     operations::{
         error::CommandResult,
+        review::queue::{self, ReviewEntry},
         workspace::{Invocation, MemoryRoot},
     },
     parallel,
@@ -124,8 +121,8 @@ impl FolderState {
     ) -> CommandResult<Arc<Vec<ReviewEntry>>> {
         let timeline = self.timeline(call, root)?;
         self.review.get(call.now, || {
-            let queue = review::queue_of(root, timeline.inventory(), false)?;
-            Ok((review::entries(&queue), DateTime::<Utc>::MAX_UTC))
+            let queue = queue::queue_of(root, timeline.inventory(), false)?;
+            Ok((queue::entries(&queue), DateTime::<Utc>::MAX_UTC))
         })
     }
 

@@ -225,7 +225,6 @@ fn imports_point_down_only() {
 fn text_of_memories_is_shown_through_one_check() {
     const READERS: [(&str, &str); 14] = [
         ("src/commands/compact/preview.rs", "counts characters"),
-        ("src/commands/correct.rs", "compares lines and shows none"),
         ("src/commands/demo.rs", "shows its own sample journal"),
         ("src/commands/forget.rs", "checks each line"),
         ("src/commands/instruction_files.rs", "reads instruction files, which are not logs"),
@@ -234,6 +233,7 @@ fn text_of_memories_is_shown_through_one_check() {
         ("src/commands/session/records.rs", "checks records, and exports them for people"),
         ("src/commands/show.rs", "checks files; --raw is for people"),
         ("src/commands/status/problems.rs", "counts characters and reads origins"),
+        ("src/operations/correct.rs", "compares lines and shows none"),
         ("src/operations/coverage.rs", "reads the sanitized logs and the decisions"),
         ("src/operations/history.rs", "checks each version"),
         ("src/operations/show.rs", "checks files"),

@@ -17,12 +17,13 @@ use super::{
 };
 use crate::{
     commands::{
-        GlobalArgs, correct, status,
+        GlobalArgs, status,
         ui::{ColorChoice, Ui},
     },
     config::root::RootKind,
     memory::log::TextOrigin,
     operations::{
+        correct,
         error::{CommandError, CommandResult},
         log,
         workspace::{Invocation, MemoryRoot},

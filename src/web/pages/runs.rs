@@ -4,10 +4,7 @@ use maud::{Markup, html};
 
 use super::{or_error, page_of_file, problem};
 use crate::{
-    commands::{
-        status::health::{FolderHealth, JobState, daemon_state},
-        undo,
-    },
+    commands::status::health::{FolderHealth, JobState, daemon_state},
     compaction::{
         report,
         undo::{UndoPlan, UndoRequest},
@@ -16,6 +13,7 @@ use crate::{
         error::{CommandError, CommandResult},
         format::counted,
         history::{HistoryReader, RunSummary, recorded_run, recorded_runs},
+        undo,
     },
     privacy::PrivacyRules,
     store::db::lineage::jobs::{JobRow, RunId},

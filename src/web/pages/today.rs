@@ -5,15 +5,14 @@ use maud::{Markup, html};
 
 use super::{age, cut, line_list, or_error};
 use crate::{
-    commands::{
-        review::ReviewEntry,
-        status::health::{FolderHealth, daemon_state},
-    },
+    commands::status::health::{FolderHealth, daemon_state},
     memory::{
         joined,
         wisdom::{WisdomEntry, WisdomPart},
     },
-    operations::{error::CommandResult, format::counted, history::HistoryReader},
+    operations::{
+        error::CommandResult, format::counted, history::HistoryReader, review::queue::ReviewEntry,
+    },
     privacy::quarantine,
     recall::framing::sanitize_line,
     web::{address::PageAddress, context::PageContext, layout::PageContent, markdown, word_diff},
