@@ -55,14 +55,10 @@ pub use crate::{
 
 use crate::{
     clock,
-    commands::{
-        context,
-        ui::{ColorChoice, Ui},
-    },
     compaction::{self, plan::Selection},
     engine::configured,
     operations::{
-        log, search, show, trace,
+        context, log, search, show, trace,
         workspace::{ConfigOverrides, Invocation, MemoryRoot, require_writer},
     },
     recall::search::{Query, SearchCache, SearchOptions},
@@ -184,8 +180,7 @@ impl Folder {
     /// # }
     /// ```
     pub fn context(&self, budget_tokens: Option<usize>) -> Result<SessionContext, CommandError> {
-        let ui = Ui::new(false, true, false, ColorChoice::Auto);
-        Ok(context::compose_default(&self.call, &self.root, budget_tokens, &ui)?.0)
+        Ok(context::compose_default(&self.call, &self.root, budget_tokens)?.0)
     }
 
     /// Returns the sanitized text of a file: a path in the folder, a day, a week, a month, or the name of a

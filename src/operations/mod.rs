@@ -5,6 +5,7 @@
 //!   to do next; [`format`] writes values in messages.
 
 pub(crate) mod blame;
+pub(crate) mod context;
 pub(crate) mod correct;
 pub(crate) mod coverage;
 pub(crate) mod error;

@@ -228,11 +228,14 @@ fn text_of_memories_is_shown_through_one_check() {
         ("src/commands/demo.rs", "shows its own sample journal"),
         ("src/commands/forget.rs", "checks each line"),
         ("src/commands/instruction_files.rs", "reads instruction files, which are not logs"),
-        ("src/commands/last_day.rs", "reads the sanitized logs and checks each line"),
-        ("src/commands/last_sessions.rs", "reads the sanitized logs and checks each line"),
         ("src/commands/session/records.rs", "checks records, and exports them for people"),
         ("src/commands/show.rs", "checks files; --raw is for people"),
         ("src/commands/status/problems.rs", "counts characters and reads origins"),
+        ("src/operations/context/last_day.rs", "reads the sanitized logs and checks each line"),
+        (
+            "src/operations/context/last_sessions.rs",
+            "reads the sanitized logs and checks each line",
+        ),
         ("src/operations/correct.rs", "compares lines and shows none"),
         ("src/operations/coverage.rs", "reads the sanitized logs and the decisions"),
         ("src/operations/history.rs", "checks each version"),
@@ -251,10 +254,10 @@ fn text_of_memories_is_shown_through_one_check() {
     assert_eq!(reading, READERS.map(|it| it.0).into());
     let code = |name: &str| &files.iter().find(|it| it.0 == name).unwrap().2;
     for name in [
-        "src/commands/context.rs",
-        "src/commands/last_logs.rs",
         "src/commands/session/records.rs",
         "src/commands/show.rs",
+        "src/operations/context/last_logs.rs",
+        "src/operations/context/mod.rs",
         "src/operations/history.rs",
         "src/operations/show.rs",
     ] {

@@ -16,10 +16,7 @@ use super::{
     responses,
 };
 use crate::{
-    commands::{
-        GlobalArgs, status,
-        ui::{ColorChoice, Ui},
-    },
+    commands::{GlobalArgs, status},
     config::root::RootKind,
     memory::log::TextOrigin,
     operations::{
@@ -85,11 +82,6 @@ impl McpService {
             search_cache: Arc::clone(&self.search_cache),
         })
     }
-}
-
-/// Returns a `Ui` that prints nothing; only stderr reaches the person who runs the server.
-pub(super) fn silent_ui() -> Ui {
-    Ui::new(true, true, false, ColorChoice::Never)
 }
 
 impl ServedFolder {
