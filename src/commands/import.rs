@@ -17,7 +17,7 @@ use super::{
     hooks::project_folder,
     import_notes,
     import_sources::{self, ImportSource},
-    session::{read_transcript, record_store},
+    session::read_transcript,
     ui::Ui,
 };
 use crate::{
@@ -25,6 +25,7 @@ use crate::{
     operations::{
         error::CommandResult,
         format::counted,
+        session_records::record_store,
         workspace::{Invocation, MemoryRoot},
     },
     privacy::PrivacyRules,

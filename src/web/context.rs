@@ -20,7 +20,7 @@ use super::{
     state_cache::{FolderState, StateCache},
 };
 use crate::{
-    commands::{GlobalArgs, status::health::FolderHealth},
+    commands::GlobalArgs,
     memory::{
         address::{Citation, Stem},
         period::Period,
@@ -30,6 +30,7 @@ use crate::{
         coverage::coverage_in,
         error::{CommandError, CommandResult},
         review::queue::ReviewEntry,
+        status::health::FolderHealth,
         workspace::{Invocation, MemoryRoot},
     },
     privacy::{PrivacyRules, SanitizedLine, SanitizedLog, quarantine},

@@ -18,7 +18,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::pages::timeline::FolderTimeline;
 use crate::{
-    commands::{compact::model_preview::due_cost, status::health::FolderHealth},
+    commands::compact::model_preview::due_cost,
     compaction::up_to_date::settled_inputs,
     engine::configured,
     memory::{
@@ -28,6 +28,7 @@ use crate::{
     operations::{
         error::CommandResult,
         review::queue::{self, ReviewEntry},
+        status::health::FolderHealth,
         workspace::{Invocation, MemoryRoot},
     },
     parallel,

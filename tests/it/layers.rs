@@ -230,7 +230,6 @@ fn text_of_memories_is_shown_through_one_check() {
         ("src/commands/instruction_files.rs", "reads instruction files, which are not logs"),
         ("src/commands/session/records.rs", "checks records, and exports them for people"),
         ("src/commands/show.rs", "checks files; --raw is for people"),
-        ("src/commands/status/problems.rs", "counts characters and reads origins"),
         ("src/operations/context/last_day.rs", "reads the sanitized logs and checks each line"),
         (
             "src/operations/context/last_sessions.rs",
@@ -240,6 +239,7 @@ fn text_of_memories_is_shown_through_one_check() {
         ("src/operations/coverage.rs", "reads the sanitized logs and the decisions"),
         ("src/operations/history.rs", "checks each version"),
         ("src/operations/show.rs", "checks files"),
+        ("src/operations/status/problems.rs", "counts characters and reads origins"),
         ("src/operations/workspace.rs", "makes that check"),
     ];
     const READS: [&str; 4] = ["read_text(", ".read(&", "read_log(", ".content("];

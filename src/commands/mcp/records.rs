@@ -8,10 +8,10 @@ use super::{
     service::{ServedFolder, write_not_allowed},
 };
 use crate::{
-    commands::session::record_store,
     memory::{address::Stem, period::Period},
     operations::{
         error::{CommandError, CommandResult},
+        session_records::record_store,
         show,
     },
     recall::framing::{self, NOTICE},

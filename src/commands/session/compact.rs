@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     micro::{self, MicroArgs},
-    read_transcript, record_store,
+    read_transcript,
 };
 use crate::{
     commands::{GlobalArgs, ui::Ui},
@@ -28,6 +28,7 @@ use crate::{
     model::{WorkOutcome, failure::ErrorClass},
     operations::{
         error::{CommandError, CommandResult},
+        session_records::record_store,
         workspace::{Invocation, MODEL_WAIT_MAX, MemoryRoot},
     },
     session::{

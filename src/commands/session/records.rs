@@ -5,12 +5,13 @@ use std::{io::Read as _, path::PathBuf, process::ExitCode};
 use chrono::NaiveDate;
 use serde::Serialize;
 
-use super::{open_input, record_store};
+use super::open_input;
 use crate::{
     commands::{GlobalArgs, ui::Ui},
     memory::address::Stem,
     operations::{
         error::{CommandError, CommandResult},
+        session_records::{record_store, stored_records},
         workspace::{self, Invocation, MemoryRoot},
     },
     recall::{framing::FramedText, search::time::date_words::DateWords},
@@ -62,24 +63,6 @@ pub(super) struct SessionImportArgs {
     file: PathBuf,
 }
 
-/// A record of a session, sanitized.
-#[derive(Serialize)]
-pub(crate) struct RecordListItem {
-    pub(crate) id: String,
-    pub(crate) path: String,
-    pub(crate) project: Option<String>,
-    pub(crate) branch: Option<String>,
-    pub(crate) started: Option<String>,
-    pub(crate) ended: Option<String>,
-    pub(crate) agent: Option<String>,
-    pub(crate) description: Option<String>,
-    pub(crate) tags: Vec<String>,
-    pub(crate) style: String,
-    pub(crate) transcript: Option<String>,
-    pub(crate) session: Option<String>,
-    pub(crate) logged: bool,
-}
-
 #[derive(Serialize)]
 struct RecordReport<'a> {
     path: &'a str,
@@ -125,18 +108,6 @@ pub(super) fn list(global: &GlobalArgs, args: &SessionListArgs, ui: &Ui) -> Comm
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the records that match, the newest first, sanitized.
-pub(crate) fn stored_records(
-    call: &Invocation,
-    root: &MemoryRoot,
-    matches: impl Fn(&StoredRecord) -> bool,
-) -> CommandResult<Vec<RecordListItem>> {
-    let mut records = record_store(call, root).records()?;
-    records.retain(matches);
-    records.sort_by(|a, b| b.header.ended.cmp(&a.header.ended).then_with(|| b.path.cmp(&a.path)));
-    Ok(records.into_iter().map(|it| list_item(root, it)).collect())
-}
-
 impl SessionListArgs {
     fn matches(&self, record: &StoredRecord, today: NaiveDate) -> bool {
         let header = &record.header;
@@ -153,27 +124,6 @@ impl SessionListArgs {
                 .until
                 .as_ref()
                 .is_none_or(|it| date.is_some_and(|date| date <= it.days(today).1))
-    }
-}
-
-/// Returns a sanitized record, because others may have written it.
-fn list_item(root: &MemoryRoot, record: StoredRecord) -> RecordListItem {
-    let seen = |text: String| crate::recall::framing::sanitize_line(&text, &root.rules);
-    let header = record.header;
-    RecordListItem {
-        id: header.id,
-        path: record.path,
-        project: header.project.map(seen),
-        branch: header.branch.map(seen),
-        started: header.started.map(|it| it.to_rfc3339()),
-        ended: header.ended.map(|it| it.to_rfc3339()),
-        agent: header.agent.map(seen),
-        description: header.description.map(seen),
-        tags: header.tags.into_iter().map(seen).collect(),
-        style: seen(header.style),
-        transcript: header.transcript.map(seen),
-        session: header.session.map(seen),
-        logged: header.is_logged,
     }
 }
 

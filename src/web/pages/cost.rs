@@ -4,11 +4,11 @@ use maud::{Markup, html};
 
 use super::or_error;
 use crate::{
-    commands::{
+    operations::{
+        error::CommandResult,
         status::health::EngineHealth,
         usage::{UsageReport, usage_of},
     },
-    operations::error::CommandResult,
     store::db::ledger::UsageGroupBy,
     web::{context::PageContext, layout::PageContent},
 };

@@ -4,7 +4,6 @@ use maud::{Markup, html};
 
 use super::{or_error, page_of_file, problem};
 use crate::{
-    commands::status::health::{FolderHealth, JobState, daemon_state},
     compaction::{
         report,
         undo::{UndoPlan, UndoRequest},
@@ -13,6 +12,7 @@ use crate::{
         error::{CommandError, CommandResult},
         format::counted,
         history::{HistoryReader, RunSummary, recorded_run, recorded_runs},
+        status::health::{FolderHealth, JobState, daemon_state},
         undo,
     },
     privacy::PrivacyRules,

@@ -3,9 +3,12 @@
 use maud::{Markup, html};
 
 use crate::{
-    commands::session::records::{RecordListItem, stored_records},
     memory::address::Stem,
-    operations::{error::CommandResult, workspace::no_such_file},
+    operations::{
+        error::CommandResult,
+        session_records::{RecordListItem, stored_records},
+        workspace::no_such_file,
+    },
     recall::framing::sanitize_line,
     web::{
         address::PageAddress,

@@ -5,13 +5,16 @@ use maud::{Markup, html};
 
 use super::{age, cut, line_list, or_error};
 use crate::{
-    commands::status::health::{FolderHealth, daemon_state},
     memory::{
         joined,
         wisdom::{WisdomEntry, WisdomPart},
     },
     operations::{
-        error::CommandResult, format::counted, history::HistoryReader, review::queue::ReviewEntry,
+        error::CommandResult,
+        format::counted,
+        history::HistoryReader,
+        review::queue::ReviewEntry,
+        status::health::{FolderHealth, daemon_state},
     },
     privacy::quarantine,
     recall::framing::sanitize_line,
