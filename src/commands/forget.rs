@@ -9,7 +9,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{GlobalArgs, compact, error_report::exit_code_if_failed, secrets, ui::Ui};
+use super::{GlobalArgs, error_report::exit_code_if_failed, secrets, ui::Ui};
 use crate::{
     compaction::{
         self,
@@ -35,6 +35,7 @@ use crate::{
         wisdom::WisdomFile,
     },
     operations::{
+        compact::run_compaction,
         error::{CommandError, CommandResult},
         format::counted,
         workspace::{self, Invocation, MemoryRoot, require_writer},
@@ -160,7 +161,7 @@ pub(super) fn run(global: &GlobalArgs, args: &ForgetArgs, ui: &Ui) -> CommandRes
     }
     let forgotten = compactor.forget(&request)?;
     let selection = Selection { only_rewrite: true, ..Selection::default() };
-    let report = compact::run_compaction(&mut compactor, "forget", &selection, ui)?.report;
+    let report = run_compaction(&mut compactor, "forget", &selection, ui)?.report;
     let done = CompletedForget { forgotten: &forgotten, report: &report };
     show(&root, &forgotten.impact, args, Some(done), ui);
     let failed = report.failed > 0;

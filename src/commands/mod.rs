@@ -42,7 +42,6 @@ mod process_hardening;
 mod rebuild;
 pub(crate) mod review;
 mod run;
-mod run_lock;
 pub(crate) mod search;
 mod secrets;
 mod selected_root;

@@ -22,7 +22,11 @@ use super::{
     pager,
 };
 use crate::{
-    operations::error::{CommandError, CommandResult},
+    compaction::{RunObserver, plan::CompactionJob},
+    operations::{
+        error::{CommandError, CommandResult},
+        run_reporter::RunReporter,
+    },
     recall::{
         history::{DiffOp, Hunk},
         trace_formats::{TraceNode, TreeRow},
@@ -344,6 +348,38 @@ impl Ui {
             bar.set_style(style.progress_chars("━╸ "));
         }
         ProgressDisplay { bar }
+    }
+}
+
+impl RunReporter for Ui {
+    fn warn(&self, text: &str) {
+        self.warn(text);
+    }
+
+    fn note(&self, text: &str) {
+        self.note(text);
+    }
+
+    fn detail(&self, text: &str) {
+        self.detail(text);
+    }
+
+    fn progress(&self) -> Box<dyn RunObserver + '_> {
+        Box::new(RunProgress { progress: self.progress(0), done: 0 })
+    }
+}
+
+/// Shows the jobs of a run.
+struct RunProgress {
+    progress: ProgressDisplay,
+    done: u64,
+}
+
+impl RunObserver for RunProgress {
+    fn job_started(&mut self, job: &CompactionJob, left: usize) {
+        self.progress.total(self.done + left as u64 + 1);
+        self.progress.step(self.done, &format!("{} {}", job.tier, job.period));
+        self.done += 1;
     }
 }
 

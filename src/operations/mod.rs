@@ -5,14 +5,18 @@
 //!   to do next; [`format`] writes values in messages.
 
 pub(crate) mod blame;
+pub(crate) mod compact;
 pub(crate) mod context;
 pub(crate) mod correct;
 pub(crate) mod coverage;
 pub(crate) mod error;
+pub(crate) mod forecast;
 pub(crate) mod format;
 pub(crate) mod history;
 pub(crate) mod log;
 pub(crate) mod review;
+pub(crate) mod run_lock;
+pub(crate) mod run_reporter;
 pub(crate) mod search;
 pub(crate) mod session_records;
 pub(crate) mod show;

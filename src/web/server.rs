@@ -40,10 +40,10 @@ use super::{
 use crate::{
     commands::{
         GlobalArgs,
-        compact::compact_silently,
         open::{PageLink, PageRequest, WhenReady},
     },
     operations::{
+        compact::compact_silently,
         error::{CommandError, CommandErrorKind, CommandResult},
         workspace::Invocation,
     },

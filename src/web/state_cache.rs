@@ -18,7 +18,6 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::pages::timeline::FolderTimeline;
 use crate::{
-    commands::compact::model_preview::due_cost,
     compaction::up_to_date::settled_inputs,
     engine::configured,
     memory::{
@@ -27,6 +26,7 @@ use crate::{
     },
     operations::{
         error::CommandResult,
+        forecast::due_cost,
         review::queue::{self, ReviewEntry},
         status::health::FolderHealth,
         workspace::{Invocation, MemoryRoot},

@@ -6,8 +6,6 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::model_preview::without_quiet_period;
-
 use crate::{
     commands::ui::{Ui, shortened},
     compaction::{
@@ -32,6 +30,7 @@ use crate::{
     },
     operations::{
         error::{CommandError, CommandResult},
+        forecast::without_quiet_period,
         workspace::{Invocation, MemoryRoot},
     },
     store::{db::lineage::Lineage, fs::layout::WISDOM_FILE},

@@ -14,20 +14,22 @@ use super::{
 };
 use crate::{
     commands::{
-        GlobalArgs, compact,
+        GlobalArgs,
         hooks::{
             openclaw::{self, OpenClawRequest},
             programs::{AgentFlags, AgentProgram},
         },
-        import, run_lock,
+        import,
         service::ManagedService,
         ui::Ui,
     },
     compaction::plan::Selection,
     config::settings::EngineKind,
     operations::{
+        compact::compact_due,
         error::{CommandError, CommandErrorKind, CommandResult},
         format::counted,
+        run_lock::wait_for_run_lock,
         workspace::{Invocation, require_writer},
     },
     recall::search,
@@ -305,9 +307,9 @@ fn compact_folder(call: &Invocation, path: &Path, ui: &Ui) -> CommandResult<Opti
     }
     require_writer(call, &root)?;
     root.require_memory_folder()?;
-    run_lock::wait_for_run_lock(&root, ui)?;
+    wait_for_run_lock(&root, ui)?;
     let engine = root.engine(call)?;
-    let outcome = compact::compact_due(call, &root, engine.as_ref(), &Selection::default(), ui)?;
+    let outcome = compact_due(call, &root, engine.as_ref(), &Selection::default(), ui)?;
     if outcome.report.failed > 0 {
         let what = counted(outcome.report.failed, "job failed", "jobs failed");
         return Err(CommandError::new(CommandErrorKind::Job, what));
