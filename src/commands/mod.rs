@@ -9,51 +9,51 @@
 pub mod ui;
 
 mod blame;
-pub(crate) mod compact;
+mod compact;
 mod completions;
 mod config;
-pub(crate) mod context;
-pub(crate) mod correct;
-pub(crate) mod coverage;
+mod context;
+mod correct;
+mod coverage;
 mod demo;
 mod diff;
 mod doctor;
 mod error_report;
 mod examples;
-pub(crate) mod export;
+mod export;
 mod forget;
 mod git_snapshot;
-pub(crate) mod history;
+mod history;
 mod hooks;
 mod import;
 mod import_notes;
 mod import_sources;
 mod init;
 mod instruction_files;
-pub(crate) mod log;
+mod log;
 mod logging;
 mod man;
 mod mcp;
 mod memories;
 mod model;
-pub(crate) mod open;
+mod open;
 mod pager;
 mod process_hardening;
 mod rebuild;
-pub(crate) mod review;
+mod review;
 mod run;
-pub(crate) mod search;
+mod search;
 mod secrets;
 mod selected_root;
 mod service;
-pub(crate) mod session;
-pub(crate) mod show;
-pub(crate) mod status;
-pub(crate) mod trace;
-pub(crate) mod undo;
+mod session;
+mod show;
+mod status;
+mod trace;
+mod undo;
 mod uninstall;
 mod upgrade;
-pub(crate) mod usage;
+mod usage;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -62,14 +62,12 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use self::{
-    open::PageProgram,
-    ui::{ColorChoice, Ui},
-};
+use self::ui::{ColorChoice, Ui};
 use crate::{
     memory::period::Period,
     operations::{
         error::{CommandError, CommandErrorKind, CommandResult},
+        page::PageProgram,
         workspace::Invocation,
     },
 };

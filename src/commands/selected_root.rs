@@ -15,7 +15,7 @@ impl GlobalArgs {
 
 impl Invocation {
     /// Reads the configuration and the clock.
-    pub(crate) fn load(global: &GlobalArgs) -> CommandResult<Self> {
+    pub(super) fn load(global: &GlobalArgs) -> CommandResult<Self> {
         Self::read(&global.config_overrides())
     }
 

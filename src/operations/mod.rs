@@ -1,8 +1,15 @@
-//! What the verbs do, as functions that return values: what verbs, the local page, and programs that embed the crate
-//! share.
+//! What the verbs do, as functions that return values. The verbs, the MCP server, the local page, and programs that
+//! embed the crate share them.
 //!
-//! - [`workspace`] opens the configuration and the root that a call works on. [`error`] says what failed, with what
-//!   to do next; [`format`] writes values in messages.
+//! - [`workspace`] opens the configuration and the root that a call works on.
+//! - [`error`] says what failed, and what to do next; [`format`](mod@format) writes values in messages.
+//! - [`search`], [`trace`], [`coverage`], [`history`], [`show`], [`blame`], [`context`], [`session_records`],
+//!   [`status`], [`usage`], [`forecast`]: what is read.
+//! - [`log`](mod@log), [`correct`], [`review`], [`undo`], [`compact`]: what is written. [`run_lock`] waits for other
+//!   processes, [`run_reporter`] is how a run reports meanwhile.
+//! - [`page`] is what serves the local page.
+//!
+//! Nothing here reads arguments, prints, or asks. The hints of errors name commands, whoever the caller is.
 
 pub(crate) mod blame;
 pub(crate) mod compact;
@@ -14,6 +21,7 @@ pub(crate) mod forecast;
 pub(crate) mod format;
 pub(crate) mod history;
 pub(crate) mod log;
+pub(crate) mod page;
 pub(crate) mod review;
 pub(crate) mod run_lock;
 pub(crate) mod run_reporter;

@@ -20,7 +20,6 @@ use super::{
     state_cache::{FolderState, StateCache},
 };
 use crate::{
-    commands::GlobalArgs,
     memory::{
         address::{Citation, Stem},
         period::Period,
@@ -31,7 +30,7 @@ use crate::{
         error::{CommandError, CommandResult},
         review::queue::ReviewEntry,
         status::health::FolderHealth,
-        workspace::{Invocation, MemoryRoot},
+        workspace::{ConfigOverrides, Invocation, MemoryRoot},
     },
     privacy::{PrivacyRules, SanitizedLine, SanitizedLog, quarantine},
     recall::{
@@ -82,13 +81,13 @@ pub(super) enum LinkStyle {
 impl PageContext {
     /// Opens the chosen folder.
     pub(super) fn open(
-        global: &GlobalArgs,
+        overrides: &ConfigOverrides,
         folder: FolderChoice,
         links: LinkStyle,
         csrf: Option<String>,
         shared: Arc<SharedFolder>,
     ) -> CommandResult<Self> {
-        let call = Invocation::load(global)?;
+        let call = Invocation::read(overrides)?;
         let path = folder.paths.get(folder.index);
         let path = path.ok_or_else(|| CommandError::usage("there is no such memory folder"))?;
         let mut root = call.open_root(path)?;

@@ -37,16 +37,11 @@ use super::{
     page_compaction::{PageCompaction, RunningCompaction},
     pages, progress,
 };
-use crate::{
-    commands::{
-        GlobalArgs,
-        open::{PageLink, PageRequest, WhenReady},
-    },
-    operations::{
-        compact::compact_silently,
-        error::{CommandError, CommandErrorKind, CommandResult},
-        workspace::Invocation,
-    },
+use crate::operations::{
+    compact::compact_silently,
+    error::{CommandError, CommandErrorKind, CommandResult},
+    page::{PageLink, PageRequest, WhenReady},
+    workspace::{ConfigOverrides, Invocation},
 };
 
 /// The server ends after this time without a request.
@@ -61,7 +56,7 @@ const STREAMS_MAX: usize = 32;
 /// What all requests share.
 pub(super) struct PageServer {
     guard: SessionGuard,
-    pub(super) global: GlobalArgs,
+    pub(super) overrides: ConfigOverrides,
     paths: Arc<[PathBuf]>,
     read_only: bool,
     /// One for each folder.
@@ -102,7 +97,7 @@ pub(super) fn serve(request: &PageRequest, ready: WhenReady<'_>) -> CommandResul
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let server = Arc::new(PageServer {
             guard,
-            global: request.global.clone(),
+            overrides: request.overrides.clone(),
             paths: request.roots.clone().into(),
             read_only: request.read_only,
             shared: request.roots.iter().map(|_| Arc::default()).collect(),
@@ -314,7 +309,7 @@ impl PageServer {
         let shared = self.shared_folder(&folder);
         let csrf = (!self.read_only).then(|| self.guard.csrf().to_owned());
         let links = LinkStyle::Server(self.guard.base().into());
-        PageContext::open(&self.global, folder, links, csrf, shared)
+        PageContext::open(&self.overrides, folder, links, csrf, shared)
     }
 
     fn shared_folder(&self, folder: &FolderChoice) -> Arc<SharedFolder> {
@@ -328,9 +323,9 @@ impl PageServer {
 
     /// Compacts a folder on a thread of its own, and returns at once.
     fn compact(&self, folder: FolderChoice, begun: RunningCompaction) {
-        let global = self.global.clone();
+        let overrides = self.overrides.clone();
         let run = move || {
-            let call = Invocation::load(&global)?;
+            let call = Invocation::read(&overrides)?;
             let path = folder.paths.get(folder.index);
             let path = path.ok_or_else(|| CommandError::usage("there is no such memory folder"))?;
             compact_silently(&call, &call.open_root(path)?)

@@ -219,6 +219,19 @@ fn imports_point_down_only() {
     }
 }
 
+/// What others share with the verbs are operations, which know nothing of arguments and output.
+#[test]
+fn nothing_else_uses_the_command_line() {
+    for (name, module, code) in sources() {
+        let may_use = ["commands", "lib", "main"].contains(&&module[..]);
+        assert!(
+            may_use || !used_modules(&code).contains("commands"),
+            "{name} uses the command line; what it shares with a verb belongs in `operations`"
+        );
+        assert!(module != "operations" || !code.contains("clap::"), "{name} declares arguments");
+    }
+}
+
 /// What reads a file and shows part of it must ask what may be shown. Each file below that reads is listed with
 /// the reason why it shows nothing unchecked.
 #[test]
