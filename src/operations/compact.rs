@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     error::{CommandError, CommandResult},
     run_lock::wait_for_run_lock,
-    run_reporter::{LogReporter, RunReporter},
+    run_reporter::RunReporter,
     workspace::{Invocation, MemoryRoot, require_writer},
 };
 use crate::{
@@ -43,17 +43,21 @@ pub(crate) fn compact_due(
     )?)
 }
 
-/// Runs what is due where nobody watches, and returns how many jobs failed. Replies to a batch and vectors are left to
-/// the daemon or the next `memoird compact`.
-pub(crate) fn compact_silently(call: &Invocation, root: &MemoryRoot) -> CommandResult<usize> {
+/// Waits for other processes and runs all that is due. Replies to a batch and vectors are left to the daemon or the next
+/// `memoird compact`.
+pub(crate) fn compact_all(
+    call: &Invocation,
+    root: &MemoryRoot,
+    reporter: &dyn RunReporter,
+) -> CommandResult<RunOutcome> {
     require_writer(call, root)?;
     root.require_memory_folder()?;
-    wait_for_run_lock(root, &LogReporter)?;
+    wait_for_run_lock(root, reporter)?;
     let engine = root.engine(call)?;
-    let outcome = compact_due(call, root, engine.as_ref(), &Selection::default(), &LogReporter)?;
+    let outcome = compact_due(call, root, engine.as_ref(), &Selection::default(), reporter)?;
     // If this fails, the next search indexes the files or reports the error.
     drop(search::update_index(&root.vault, &outcome.snapshot.inventory));
-    Ok(outcome.report.failed)
+    Ok(outcome)
 }
 
 /// Runs what is due, then again for logs that were changed moments ago, as after a copy.

@@ -38,9 +38,10 @@ use super::{
     pages, progress,
 };
 use crate::operations::{
-    compact::compact_silently,
+    compact::compact_all,
     error::{CommandError, CommandErrorKind, CommandResult},
     page::{PageLink, PageRequest, WhenReady},
+    run_reporter::LogReporter,
     workspace::{ConfigOverrides, Invocation},
 };
 
@@ -328,7 +329,7 @@ impl PageServer {
             let call = Invocation::read(&overrides)?;
             let path = folder.paths.get(folder.index);
             let path = path.ok_or_else(|| CommandError::usage("there is no such memory folder"))?;
-            compact_silently(&call, &call.open_root(path)?)
+            Ok(compact_all(&call, &call.open_root(path)?, &LogReporter)?.report.failed)
         };
         // Detached: the page of runs asks for the result, and a panic counts as a failure.
         drop(tokio::task::spawn_blocking(move || begun.finish(run())));

@@ -23,16 +23,13 @@ use crate::{
         service::ManagedService,
         ui::Ui,
     },
-    compaction::plan::Selection,
     config::settings::EngineKind,
     operations::{
-        compact::compact_due,
+        compact::compact_all,
         error::{CommandError, CommandErrorKind, CommandResult},
         format::counted,
-        run_lock::wait_for_run_lock,
-        workspace::{Invocation, require_writer},
+        workspace::Invocation,
     },
-    recall::search,
     store::fs::layout::WISDOM_FILE,
 };
 
@@ -305,18 +302,12 @@ fn compact_folder(call: &Invocation, path: &Path, ui: &Ui) -> CommandResult<Opti
     if root.settings.settings.engine != EngineKind::Extractive {
         return Ok(None);
     }
-    require_writer(call, &root)?;
-    root.require_memory_folder()?;
-    wait_for_run_lock(&root, ui)?;
-    let engine = root.engine(call)?;
-    let outcome = compact_due(call, &root, engine.as_ref(), &Selection::default(), ui)?;
+    let outcome = compact_all(call, &root, ui)?;
     if outcome.report.failed > 0 {
         let what = counted(outcome.report.failed, "job failed", "jobs failed");
         return Err(CommandError::new(CommandErrorKind::Job, what));
     }
     let inventory = root.vault.scan(&HashMap::new())?.inventory;
-    // If this fails, the next search indexes the files or reports the error.
-    drop(search::update_index(&root.vault, &inventory));
     let wisdom = root.read_sanitized(&root.vault.layout().wisdom())?.map(|it| it.text);
     Ok(Some(FirstResult {
         root: path.to_owned(),
