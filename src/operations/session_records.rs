@@ -1,12 +1,20 @@
 //! The records of sessions.
 
+use chrono::NaiveDate;
 use serde::Serialize;
 
 use super::{
     error::{CommandError, CommandResult},
     workspace::{Invocation, MemoryRoot},
 };
-use crate::session::save::{SaveError, SessionStore, StoredRecord};
+use crate::{
+    memory::address::Stem,
+    recall::framing,
+    session::{
+        record::RecordHeader,
+        save::{SaveError, SessionStore, StoredRecord},
+    },
+};
 
 /// A record of a session, sanitized.
 #[derive(Serialize)]
@@ -26,6 +34,30 @@ pub(crate) struct RecordListItem {
     pub(crate) logged: bool,
 }
 
+/// Which records to list; a field that is `None` matches all.
+#[derive(Debug, Default)]
+pub(crate) struct RecordFilter {
+    /// The folder of the project, or a part of its path.
+    pub(crate) project: Option<String>,
+    pub(crate) tag: Option<String>,
+    /// Records that ended on this day or later.
+    pub(crate) since: Option<NaiveDate>,
+    /// Records that ended on this day or before.
+    pub(crate) until: Option<NaiveDate>,
+}
+
+impl RecordFilter {
+    fn matches(&self, header: &RecordHeader) -> bool {
+        let date = header.ended.map(|it| it.date_naive());
+        let date = date.or_else(|| Some(header.id.parse::<Stem>().ok()?.date()));
+        let project = header.project.as_deref().unwrap_or_default();
+        self.project.as_deref().is_none_or(|it| project.contains(it.trim_end_matches('/')))
+            && self.tag.as_ref().is_none_or(|it| header.tags.contains(it))
+            && self.since.is_none_or(|since| date.is_some_and(|date| since <= date))
+            && self.until.is_none_or(|until| date.is_some_and(|date| date <= until))
+    }
+}
+
 pub(crate) fn record_store<'a>(call: &Invocation, root: &'a MemoryRoot) -> SessionStore<'a> {
     SessionStore {
         vault: &root.vault,
@@ -39,17 +71,17 @@ pub(crate) fn record_store<'a>(call: &Invocation, root: &'a MemoryRoot) -> Sessi
 pub(crate) fn stored_records(
     call: &Invocation,
     root: &MemoryRoot,
-    matches: impl Fn(&StoredRecord) -> bool,
+    filter: &RecordFilter,
 ) -> CommandResult<Vec<RecordListItem>> {
     let mut records = record_store(call, root).records()?;
-    records.retain(matches);
+    records.retain(|it| filter.matches(&it.header));
     records.sort_by(|a, b| b.header.ended.cmp(&a.header.ended).then_with(|| b.path.cmp(&a.path)));
     Ok(records.into_iter().map(|it| list_item(root, it)).collect())
 }
 
 /// Returns a sanitized record, because others may have written it.
 fn list_item(root: &MemoryRoot, record: StoredRecord) -> RecordListItem {
-    let seen = |text: String| crate::recall::framing::sanitize_line(&text, &root.rules);
+    let seen = |text: String| framing::sanitize_line(&text, &root.rules);
     let header = record.header;
     RecordListItem {
         id: header.id,

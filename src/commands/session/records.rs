@@ -2,7 +2,6 @@
 
 use std::{io::Read as _, path::PathBuf, process::ExitCode};
 
-use chrono::NaiveDate;
 use serde::Serialize;
 
 use super::open_input;
@@ -11,14 +10,11 @@ use crate::{
     memory::address::Stem,
     operations::{
         error::{CommandError, CommandResult},
-        session_records::{record_store, stored_records},
+        session_records::{RecordFilter, record_store, stored_records},
         workspace::{self, Invocation, MemoryRoot},
     },
     recall::{framing::FramedText, search::time::date_words::DateWords},
-    session::{
-        record,
-        save::{IMPORT_BYTES_MAX, StoredRecord},
-    },
+    session::{record, save::IMPORT_BYTES_MAX},
     store::fs::layout::FileKind,
 };
 
@@ -81,7 +77,13 @@ struct RecordImportReport {
 pub(super) fn list(global: &GlobalArgs, args: &SessionListArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
     let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
-    let records = stored_records(&call, &root, |it| args.matches(it, today))?;
+    let filter = RecordFilter {
+        project: args.project.clone(),
+        tag: args.tag.clone(),
+        since: args.since.as_ref().map(|it| it.days(today).0),
+        until: args.until.as_ref().map(|it| it.days(today).1),
+    };
+    let records = stored_records(&call, &root, &filter)?;
     if ui.is_json() {
         ui.json(&serde_json::json!({ "records": records }));
     } else if records.is_empty() {
@@ -106,25 +108,6 @@ pub(super) fn list(global: &GlobalArgs, args: &SessionListArgs, ui: &Ui) -> Comm
         ui.table(&["id", "ended", "style", "project", "about"], &rows);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-impl SessionListArgs {
-    fn matches(&self, record: &StoredRecord, today: NaiveDate) -> bool {
-        let header = &record.header;
-        let date = header.ended.map(|it| it.date_naive());
-        let date = date.or_else(|| Some(header.id.parse::<Stem>().ok()?.date()));
-        let project = header.project.as_deref().unwrap_or_default();
-        self.project.as_deref().is_none_or(|it| project.contains(it.trim_end_matches('/')))
-            && self.tag.as_ref().is_none_or(|it| header.tags.contains(it))
-            && self
-                .since
-                .as_ref()
-                .is_none_or(|it| date.is_some_and(|date| it.days(today).0 <= date))
-            && self
-                .until
-                .as_ref()
-                .is_none_or(|it| date.is_some_and(|date| date <= it.days(today).1))
-    }
 }
 
 pub(super) fn show(global: &GlobalArgs, args: &SessionShowArgs, ui: &Ui) -> CommandResult {
