@@ -40,11 +40,11 @@ use chrono::{DateTime, Utc};
 
 #[doc(inline)]
 pub use crate::{
-    commands::error::{CommandError, CommandErrorKind},
     compaction::{
         plan::{CompactionJob, CompactionPlan, WaitingPeriod},
         report::{JobReport, RunReport},
     },
+    operations::error::{CommandError, CommandErrorKind},
     recall::{
         context::{PartUsage, SessionContext},
         framing::FramedText,
@@ -55,15 +55,12 @@ pub use crate::{
 
 use crate::{
     clock,
-    commands::{
-        compact::require_writer,
-        context, log, search, show, trace,
-        ui::{ColorChoice, Ui},
-        workspace::{Invocation, MemoryRoot},
-    },
     compaction::{self, plan::Selection},
-    config::{Config, environment::Environment},
     engine::configured,
+    operations::{
+        context, log, search, show, trace,
+        workspace::{ConfigOverrides, Invocation, MemoryRoot, require_writer},
+    },
     recall::search::{Query, SearchCache, SearchOptions},
     store::db::lineage::Lineage,
 };
@@ -96,9 +93,7 @@ impl Folder {
     /// assert!(error.to_string().contains("/nonexistent"));
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, CommandError> {
-        let environment = Environment::read()?;
-        let config = Config::load(None, &[], &environment)?;
-        let call = Invocation { environment, config, now: clock::now()? };
+        let call = Invocation::read(&ConfigOverrides::default())?;
         let root =
             call.open_root(&call.config.resolve_root_path(path.as_ref(), &call.environment)?)?;
         root.require_memory_folder()?;
@@ -185,8 +180,7 @@ impl Folder {
     /// # }
     /// ```
     pub fn context(&self, budget_tokens: Option<usize>) -> Result<SessionContext, CommandError> {
-        let ui = Ui::new(false, true, false, ColorChoice::Auto);
-        Ok(context::compose_default(&self.call, &self.root, budget_tokens, &ui)?.0)
+        Ok(context::compose_default(&self.call, &self.root, budget_tokens)?.0)
     }
 
     /// Returns the sanitized text of a file: a path in the folder, a day, a week, a month, or the name of a

@@ -48,9 +48,10 @@
 //! | 2 | [`compaction`] | a run: plan, draft, check, merge, write, record; also undo, forget, repair |
 //! | 2 | [`recall`] | reading back: search, trace, coverage, history, the context of a session |
 //! | 3 | [`daemon`] | one loop over one `enum Event` |
-//! | 4 | [`commands`] | one file per verb, and the MCP server; the only module that prints |
-//! | 5 | [`folder`] | the public interface: what the verbs do, as functions |
-//! | 5 | [`web`] | the local page: what the verbs show and do, in a browser |
+//! | 4 | [`operations`] | what the verbs do, as functions that return values |
+//! | 5 | [`commands`] | one file per verb, and the MCP server: arguments, output, exit codes; the only module that prints |
+//! | 6 | [`folder`] | the public interface: one memory folder, and what can be done with it |
+//! | 6 | [`web`] | the local page: what the verbs show and do, in a browser |
 //!
 //! Imports point down only, within a layer from a later row to an earlier one; a test checks that.
 //! `cargo doc --document-private-items` shows all of it.
@@ -73,6 +74,7 @@ mod engine;
 pub mod folder;
 mod memory;
 mod model;
+mod operations;
 mod parallel;
 mod privacy;
 mod recall;

@@ -11,14 +11,14 @@ use clap_complete::{
     env::{CompleteEnv, Shells},
 };
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     memory::period::{Grain, Period},
+    operations::{
+        error::{CommandError, CommandResult},
+        history::HistoryReader,
+        workspace::{Invocation, MemoryRoot},
+    },
     store::{db::lineage::jobs::RunRow, fs::layout::FileKind},
 };
 
@@ -219,7 +219,7 @@ fn files(root: &MemoryRoot, typed: &str) -> Vec<CompletionCandidate> {
 /// Returns the last runs.
 fn runs(call: &Invocation, root: &MemoryRoot) -> CommandResult<Vec<CompletionCandidate>> {
     const RUNS_MAX: u32 = 50;
-    let past = super::history::HistoryReader::open(call, root)?;
+    let past = HistoryReader::open(call, root)?;
     let last = past.lineage().map(|it| it.last_runs(RUNS_MAX)).transpose()?.unwrap_or_default();
     let described = |it: &RunRow| {
         candidate(it.id.0.to_string(), format!("{}, {}", past.local_time(it.started), it.trigger))

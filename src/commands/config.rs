@@ -10,15 +10,14 @@ use clap::Subcommand;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::Invocation,
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     config::{
         self, Config, ConfigError, ConfigSource, api_key, effective, environment::Environment,
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::Invocation,
     },
     privacy::PrivacyRules,
     store::fs::vault::settings_files::write_settings,

@@ -1,33 +1,20 @@
 //! `memoird coverage`: lists log lines that no summary covers.
 
-use std::{collections::HashMap, process::ExitCode};
+use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs, blame,
-    error::{CommandError, CommandResult},
-    trace::{LineageReader, TraceFormat},
-    ui::Ui,
-    workspace::{self, Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, trace::TraceFormat, ui::Ui};
 use crate::{
-    compaction,
-    engine::OmissionReason,
-    memory::{
-        decision::Decisions,
-        document::Summary,
-        hash::ContentHash,
-        period::{Grain, Period},
+    memory::period::Period,
+    operations::{
+        coverage::{CoverageRow, coverage_graph, coverage_of_all, coverage_of_period},
+        error::CommandResult,
+        workspace::Invocation,
     },
-    privacy::{self, SanitizedLog},
     recall::{
-        coverage::{Coverage, CoverageError, UncoveredLine, coverage},
-        trace_formats::{GenerationRecords, TraceGraph, TraceNode},
-    },
-    store::{
-        db::lineage::Lineage,
-        fs::{inventory::Inventory, vault::Vault},
+        coverage::{Coverage, UncoveredLine},
+        trace_formats::TraceNode,
     },
 };
 
@@ -51,28 +38,11 @@ struct CoverageTable {
     periods: Vec<CoverageRow>,
 }
 
-#[derive(Serialize)]
-struct CoverageRow {
-    period: String,
-    lines: usize,
-    covered: usize,
-    uncovered: usize,
-}
-
 pub(super) fn run(global: &GlobalArgs, args: CoverageArgs, ui: &Ui) -> CommandResult {
     let CoverageArgs { period, all, format } = args;
     let (call, root) = Invocation::with_root(global)?;
     if all {
-        let inventory = root.vault.scan(&HashMap::new())?.inventory;
-        newest_summary(&call, &root, &inventory)?;
-        let mut reader = LineageReader::open(&call, &root)?;
-        let periods = inventory.weekly.keys().chain(inventory.monthly.keys());
-        let rows = periods.map(|&period| {
-            let Coverage { period, lines, covered, uncovered } =
-                period_coverage(period, &inventory, &root, &mut reader)?;
-            Ok(CoverageRow { period, lines, covered, uncovered: uncovered.len() })
-        });
-        show_table(rows.collect::<CommandResult<_>>()?, ui);
+        show_table(coverage_of_all(&call, &root)?, ui);
         return Ok(ExitCode::SUCCESS);
     }
     let coverage = coverage_of_period(&call, &root, period)?;
@@ -83,147 +53,6 @@ pub(super) fn run(global: &GlobalArgs, args: CoverageArgs, ui: &Ui) -> CommandRe
         TraceFormat::Prov => ui.json(&coverage_graph(&call, &root, &coverage)?.to_prov()),
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the uncovered lines as a graph, with the job that wrote the summary.
-fn coverage_graph(
-    call: &Invocation,
-    root: &MemoryRoot,
-    coverage: &Coverage,
-) -> CommandResult<TraceGraph> {
-    let period: Period = coverage.period.parse().map_err(CommandError::data)?;
-    let path = root.vault.layout().summary(summary_period(period));
-    let reader = LineageReader::open(call, root)?;
-    let items = reader.lineage.items_of(&path)?.into_iter().map(|it| (path.clone(), it.line));
-    let records = blame::item_producers(call, root, items)?;
-    // The newest run that wrote an item of the file.
-    let newest = records.into_values().max_by_key(|it| it.run);
-    let records: GenerationRecords = newest.map(|it| (path.clone(), it)).into_iter().collect();
-    Ok(TraceGraph::from_coverage(&path, coverage).with_generations(records))
-}
-
-/// Returns the period whose summary covers the logs of a period: a day belongs to its week.
-fn summary_period(period: Period) -> Period {
-    match period.grain() {
-        Grain::Day => period.parent().unwrap_or(period),
-        Grain::Week | Grain::Month => period,
-    }
-}
-
-/// Returns the coverage of a period, or of the newest week with a summary.
-pub(crate) fn coverage_of_period(
-    call: &Invocation,
-    root: &MemoryRoot,
-    period: Option<Period>,
-) -> CommandResult<Coverage> {
-    // The recorded state of the last scan saves reading the files again.
-    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-    let inventory = compaction::read_snapshot(&root.vault, lineage.as_ref())?.inventory;
-    let period = match period {
-        Some(period) => period,
-        None => newest_summary(call, root, &inventory)?,
-    };
-    coverage_in(call, root, &inventory, period)
-}
-
-/// Returns the coverage of a period, given the files of the root.
-pub(crate) fn coverage_in(
-    call: &Invocation,
-    root: &MemoryRoot,
-    inventory: &Inventory,
-    period: Period,
-) -> CommandResult<Coverage> {
-    let layout = root.vault.layout();
-    let summarized = summary_period(period);
-    if current_hash(&root.vault, &layout.summary(summarized))?.is_none()
-        && !layout.database().exists()
-    {
-        return Err(root.no_summary_in(call, inventory, summarized));
-    }
-    let mut reader = LineageReader::open(call, root)?;
-    period_coverage(period, inventory, root, &mut reader)
-}
-
-/// Returns the newest week with a summary, or the newest month if there is no week.
-fn newest_summary(
-    call: &Invocation,
-    root: &MemoryRoot,
-    inventory: &Inventory,
-) -> CommandResult<Period> {
-    let week = inventory.weekly.keys().next_back().copied();
-    let newest = week.or_else(|| inventory.monthly.keys().next_back().copied());
-    newest.ok_or_else(|| {
-        let first_log = inventory.logs.keys().next();
-        let first_end = first_log.map(|it| Period::containing(Grain::Week, it.date()).end());
-        let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
-        match first_end.filter(|it| *it > today) {
-            Some(end) => CommandError::usage(format!(
-                "there are no summaries yet: the first week with logs ends on {end}"
-            ))
-            .hints_from(workspace::present_files(inventory)),
-            None => CommandError::usage("there are no summaries yet").hint("memoird compact"),
-        }
-    })
-}
-
-/// Returns which log lines of a period its summary covers; for a day, the summary of its week.
-fn period_coverage(
-    period: Period,
-    inventory: &Inventory,
-    root: &MemoryRoot,
-    reader: &mut LineageReader<'_>,
-) -> CommandResult<Coverage> {
-    let summarized = summary_period(period);
-    let path = root.vault.layout().summary(summarized);
-    let present = current_hash(&root.vault, &path)?;
-    if present.is_some() && reader.lineage.document_hash(&path)? != present {
-        reader.record_edits()?;
-    }
-    let mut logs = Vec::new();
-    let sources = match period.grain() {
-        // A month is written only from weeks that have a summary.
-        Grain::Month => {
-            period.weeks().into_iter().filter(|it| inventory.weekly.contains_key(it)).collect()
-        }
-        Grain::Day | Grain::Week => vec![period],
-    };
-    for (stem, _) in sources.iter().flat_map(|it| inventory.logs_of(*it)) {
-        logs.extend(root.vault.read_log(stem)?.map(|it| privacy::sanitize(&it, &root.rules)));
-    }
-    for week in sources.into_iter().filter(|it| it.grain() == Grain::Week && *it != period) {
-        logs.extend(quarantined_in_week(week, root)?);
-    }
-    let mut found = match coverage(summarized, &path, &logs, &reader.lineage, root) {
-        Err(CoverageError::NotSummarized { .. }) if present.is_none() => {
-            return Err(root.no_summary_in(reader.call, inventory, summarized));
-        }
-        found => found?,
-    };
-    found.period = period.to_string();
-    // No job records lines that a person deleted after the summary was written.
-    if let Some(text) = root.vault.read_text(&root.vault.layout().decisions())? {
-        let decisions = Decisions::parse(&text);
-        for line in &mut found.uncovered {
-            if decisions.is_deleted(&path, [line.text.as_str()]) {
-                OmissionReason::Deleted.name().clone_into(&mut line.reason);
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// Returns the quarantined lines that people added to the summary of a week.
-fn quarantined_in_week(week: Period, root: &MemoryRoot) -> CommandResult<Option<SanitizedLog>> {
-    let Some(text) = root.vault.read_text(&root.vault.layout().summary(week))? else {
-        return Ok(None);
-    };
-    let summary = Summary::parse(week, &text).ok();
-    let own = summary.and_then(|it| privacy::sanitize_own_lines(&it, &text, &root.rules));
-    Ok(own.and_then(|it| it.only_quarantined()))
-}
-
-fn current_hash(vault: &Vault, path: &str) -> CommandResult<Option<ContentHash>> {
-    Ok(vault.read(path)?.map(|it| ContentHash::of(it.bytes)))
 }
 
 fn show(coverage: &Coverage, ui: &Ui) {
@@ -292,14 +121,5 @@ fn percent(part: usize, whole: usize) -> String {
     match (part * 100).checked_div(whole) {
         Some(percent) => format!("{percent}%"),
         None => "-".to_owned(),
-    }
-}
-
-impl From<CoverageError> for CommandError {
-    fn from(error: CoverageError) -> Self {
-        match error {
-            CoverageError::Lineage(error) => error.into(),
-            CoverageError::NotSummarized { .. } => Self::usage(error).hint("memoird status"),
-        }
     }
 }

@@ -15,12 +15,7 @@ use chrono::{DateTime, NaiveTime, TimeZone as _, Utc};
 use include_dir::{Dir, include_dir};
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandErrorKind, CommandResult},
-    ui::{Ui, shell_quoted},
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     compaction::{plan::Selection, review},
     config::{
@@ -34,6 +29,11 @@ use crate::{
         joined,
         period::{Grain, Period},
         wisdom::WisdomFile,
+    },
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        format::shell_quoted,
+        workspace::{Invocation, MemoryRoot},
     },
     privacy::PrivacyRules,
     recall::{

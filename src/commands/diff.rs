@@ -4,15 +4,15 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    history::{HistoryReader, VersionSummary},
-    show::{before_history, unknown_version},
-    ui::Ui,
-    workspace::Invocation,
+use super::{GlobalArgs, ui::Ui};
+use crate::{
+    operations::{
+        error::{CommandError, CommandResult},
+        history::{HistoryReader, VersionSummary, before_history, unknown_version},
+        workspace::Invocation,
+    },
+    recall::history::{self, FileHistory, FileVersion, Hunk, VersionSelector},
 };
-use crate::recall::history::{self, FileHistory, FileVersion, Hunk, VersionSelector};
 
 /// Show what changed between two versions of a file
 ///

@@ -4,11 +4,11 @@ use std::{path::PathBuf, process::ExitCode};
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
+use super::{GlobalArgs, open, ui::Ui};
+use crate::operations::{
     error::{CommandError, CommandResult},
-    open::{self, PageProgram},
-    ui::{Ui, counted},
+    format::counted,
+    page::PageProgram,
     workspace::Invocation,
 };
 
@@ -39,7 +39,7 @@ pub(super) fn run(
 ) -> CommandResult {
     let roots = open::roots(global, &Invocation::load(global)?)?;
     let root = roots.first().ok_or_else(|| CommandError::usage("there is no memory folder"))?;
-    let pages = (page.export)(global, root, &args.dir)?;
+    let pages = (page.export)(&global.config_overrides(), root, &args.dir)?;
     if ui.is_json() {
         ui.json(&ExportReport { dir: args.dir.clone(), pages });
     } else {

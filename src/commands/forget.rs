@@ -9,14 +9,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    compact::{self, require_writer},
-    error::{CommandError, CommandResult, exit_code_if_failed},
-    secrets,
-    ui::{Ui, counted},
-    workspace::{self, Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, error_report::exit_code_if_failed, secrets, ui::Ui};
 use crate::{
     compaction::{
         self,
@@ -40,6 +33,12 @@ use crate::{
         period::Period,
         typed::TypedMemory,
         wisdom::WisdomFile,
+    },
+    operations::{
+        compact::run_compaction,
+        error::{CommandError, CommandResult},
+        format::counted,
+        workspace::{self, Invocation, MemoryRoot, require_writer},
     },
     recall::framing::{self, SanitizedLines},
     store::{
@@ -162,7 +161,7 @@ pub(super) fn run(global: &GlobalArgs, args: &ForgetArgs, ui: &Ui) -> CommandRes
     }
     let forgotten = compactor.forget(&request)?;
     let selection = Selection { only_rewrite: true, ..Selection::default() };
-    let report = compact::run_compaction(&mut compactor, "forget", &selection, ui)?.report;
+    let report = run_compaction(&mut compactor, "forget", &selection, ui)?.report;
     let done = CompletedForget { forgotten: &forgotten, report: &report };
     show(&root, &forgotten.impact, args, Some(done), ui);
     let failed = report.failed > 0;

@@ -13,16 +13,21 @@ use serde::Serialize;
 
 use super::{
     GlobalArgs,
-    error::{CommandResult, exit_code_if_failed},
+    error_report::exit_code_if_failed,
     hooks::project_folder,
     import_notes,
     import_sources::{self, ImportSource},
-    session::{read_transcript, record_store},
-    ui::{Ui, counted},
-    workspace::{Invocation, MemoryRoot},
+    session::read_transcript,
+    ui::Ui,
 };
 use crate::{
     config::{Config, environment::Environment},
+    operations::{
+        error::CommandResult,
+        format::counted,
+        session_records::record_store,
+        workspace::{Invocation, MemoryRoot},
+    },
     privacy::PrivacyRules,
     session::{
         save::{SaveError, SaveRequest},

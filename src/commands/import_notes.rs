@@ -9,14 +9,15 @@ use std::{
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::Serialize;
 
-use super::{
-    error::{CommandError, CommandResult, exit_code_if_failed},
-    session::record_store,
-    ui::{Ui, counted},
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{error_report::exit_code_if_failed, ui::Ui};
 use crate::{
     memory::index,
+    operations::{
+        error::{CommandError, CommandResult},
+        format::counted,
+        session_records::record_store,
+        workspace::{Invocation, MemoryRoot},
+    },
     privacy::PrivacyRules,
     session::{
         imported_notes::{self, ImportedNote, NotesProgram},

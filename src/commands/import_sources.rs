@@ -7,14 +7,13 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    hooks::openclaw,
-    workspace::Invocation,
-};
+use super::{GlobalArgs, hooks::openclaw};
 use crate::{
     config::{Config, environment::Environment},
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::Invocation,
+    },
     session::{imported_notes::NotesProgram, transcript::segments, transcript_file},
 };
 

@@ -8,9 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::ui::{self, Ui};
+use super::ui::Ui;
 use crate::{
     config::environment::Environment,
+    operations::format::shell_quoted,
     privacy::PrivacyRules,
     recall::{
         context::{ContextBlock, ContextPart, ContextPartKind},
@@ -153,7 +154,7 @@ impl InstructionReader<'_> {
                 head: path.display().to_string(),
                 blocks: ContextBlock::of_lines(text.lines().map(str::to_owned).collect()),
                 left_out: 0,
-                command: format!("cat {}", ui::shell_quoted(&path.to_string_lossy())),
+                command: format!("cat {}", shell_quoted(&path.to_string_lossy())),
             });
         }
         for named in &instructions.includes {

@@ -9,11 +9,8 @@ use tracing_subscriber::{
     EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-};
+use super::{GlobalArgs, ui::Ui};
+use crate::operations::error::{CommandError, CommandResult};
 
 /// The variable with the log filter, in the syntax of [`EnvFilter`].
 const VARIABLE: &str = "MEMOIRD_LOG";

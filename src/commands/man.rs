@@ -6,10 +6,8 @@ use std::{
     process::ExitCode,
 };
 
-use super::{
-    error::{CommandError, CommandResult},
-    ui::Ui,
-};
+use super::ui::Ui;
+use crate::operations::error::{CommandError, CommandResult};
 
 /// Print the manual page (memoird man | man -l -)
 #[derive(Debug, clap::Args)]

@@ -10,13 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     GlobalArgs,
-    context::compose_default,
-    error::CommandResult,
     ui::{Ui, shortened},
-    workspace::Invocation,
 };
 use crate::{
     memory::typed::MemoryType,
+    operations::{context::compose_default, error::CommandResult, workspace::Invocation},
     recall::context::blocks::{MemoryToShow, StatementUse, days_between},
 };
 
@@ -65,7 +63,7 @@ struct MemoryRow {
 pub(super) fn run(global: &GlobalArgs, args: &MemoriesArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
     let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
-    let (_, mut memories) = compose_default(&call, &root, None, ui)?;
+    let (_, mut memories) = compose_default(&call, &root, None)?;
     let has_any = !memories.is_empty();
     if let Some(kind) = args.kind {
         memories.retain(|it| it.0.kind == kind.memory_type());

@@ -1,64 +1,59 @@
 //! The command line: one file per verb.
 //!
-//! - [`ui`] is the only place that prints; `pager` shows what is long on a terminal, page by page. [`error`] turns
-//!   failures into exit codes and hints, `examples` are what the help of each verb shows.
-//! - [`workspace`] opens the configuration and the root that a verb works on.
-//! - Each verb has its arguments and `run`: it calls the layers below and shows what they return. No
-//!   verb decides anything about memory itself.
+//! - [`ui`] is the only place that prints; `pager` shows what is long on a terminal, page by page. `error_report`
+//!   turns failures into exit codes and hints, `examples` are what the help of each verb shows.
+//! - `selected_root` opens the root that the global options select.
+//! - Each verb has its arguments and `run`: it calls [`operations`](crate::operations) and shows what they return.
+//!   No verb decides anything about memory itself.
 
-pub mod error;
 pub mod ui;
 
 mod blame;
-pub(crate) mod compact;
+mod compact;
 mod completions;
 mod config;
-pub(crate) mod context;
-pub(crate) mod correct;
-pub(crate) mod coverage;
+mod context;
+mod correct;
+mod coverage;
 mod demo;
 mod diff;
 mod doctor;
+mod error_report;
 mod examples;
-pub(crate) mod export;
+mod export;
 mod forget;
 mod git_snapshot;
-pub(crate) mod history;
+mod history;
 mod hooks;
 mod import;
 mod import_notes;
 mod import_sources;
 mod init;
 mod instruction_files;
-mod last_day;
-mod last_logs;
-mod last_sessions;
-pub(crate) mod log;
+mod log;
 mod logging;
 mod man;
 mod mcp;
 mod memories;
 mod model;
-pub(crate) mod open;
-mod own_notes;
+mod open;
 mod pager;
 mod process_hardening;
 mod rebuild;
-pub(crate) mod review;
+mod review;
 mod run;
-mod run_lock;
-pub(crate) mod search;
+mod search;
 mod secrets;
+mod selected_root;
 mod service;
-pub(crate) mod session;
-pub(crate) mod show;
-pub(crate) mod status;
-pub(crate) mod trace;
-pub(crate) mod undo;
+mod session;
+mod show;
+mod status;
+mod trace;
+mod undo;
 mod uninstall;
 mod upgrade;
-pub(crate) mod usage;
-pub(crate) mod workspace;
+mod usage;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -67,12 +62,15 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use self::{
-    error::{CommandError, CommandResult},
-    open::PageProgram,
-    ui::{ColorChoice, Ui},
+use self::ui::{ColorChoice, Ui};
+use crate::{
+    memory::period::Period,
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        page::PageProgram,
+        workspace::Invocation,
+    },
 };
-use crate::memory::period::Period;
 
 /// The `--help` page, with the verbs grouped by purpose.
 const HELP_TEMPLATE: &str = "\
@@ -271,7 +269,7 @@ pub fn main(page: &PageProgram) -> ExitCode {
         error.exit_code()
     });
     if code == ExitCode::SUCCESS && !ui::output_complete() {
-        return error::CommandErrorKind::CannotWrite.exit_code().into();
+        return CommandErrorKind::CannotWrite.exit_code().into();
     }
     code
 }
@@ -388,7 +386,7 @@ fn dispatch(cli: Cli, page: &PageProgram, ui: &Ui) -> CommandResult {
 
 /// Shows the status of the memory folder, or elsewhere how to begin.
 fn run_without_verb(global: &GlobalArgs, ui: &Ui) -> CommandResult {
-    let call = workspace::Invocation::load(global)?;
+    let call = Invocation::load(global)?;
     match call.config.select_root(global.root.as_deref(), &call.environment) {
         Err(crate::config::ConfigError::NoRootSelected { roots, .. })
             if roots.is_empty() && !ui.is_json() =>

@@ -7,12 +7,7 @@ use clap::Subcommand;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandErrorKind, CommandResult, exit_code_if_failed},
-    ui::Ui,
-    workspace::{Invocation, MODEL_WAIT_MAX, MemoryRoot},
-};
+use super::{GlobalArgs, error_report::exit_code_if_failed, ui::Ui};
 use crate::{
     compaction::{
         self,
@@ -28,6 +23,10 @@ use crate::{
         failure::ErrorClass,
         pricing::Price,
         token_estimate,
+    },
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        workspace::{Invocation, MODEL_WAIT_MAX, MemoryRoot},
     },
     store::{db::lineage::Lineage, fs::vault::Vault},
 };

@@ -1,7 +1,4 @@
 //! `memoird open` and `memoird serve`: a local page to see a memory.
-//!
-//! The page is a higher layer than the verbs, whose functions it calls; so the program hands it in as a
-//! [`PageProgram`].
 
 use std::{
     fs,
@@ -14,10 +11,15 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use serde::Serialize;
-
-use super::{GlobalArgs, error::CommandResult, ui::Ui, workspace::Invocation};
-use crate::config::{ConfigError, api_key};
+use super::{GlobalArgs, ui::Ui};
+use crate::{
+    config::{ConfigError, api_key},
+    operations::{
+        error::CommandResult,
+        page::{PageLink, PageProgram, PageRequest},
+        workspace::Invocation,
+    },
+};
 
 /// Show the memory on a local page in the browser
 ///
@@ -44,39 +46,6 @@ pub(super) struct ServeArgs {
     /// Listen on this port of 127.0.0.1 [default: a free one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-}
-
-/// What serves and exports the page.
-#[derive(Clone, Copy, Debug)]
-pub struct PageProgram {
-    /// Serves the page until it is idle or interrupted.
-    pub(crate) serve: fn(&PageRequest, WhenReady<'_>) -> CommandResult<()>,
-    /// Writes the pages of the folder `root` as files into the new folder `dir`, and returns how many.
-    pub(crate) export: fn(&GlobalArgs, root: &Path, dir: &Path) -> CommandResult<usize>,
-}
-
-/// What is called once, when the server listens.
-pub(crate) type WhenReady<'a> = &'a mut dyn FnMut(&PageLink);
-
-/// What to show.
-#[derive(Debug)]
-pub(crate) struct PageRequest {
-    pub(crate) global: GlobalArgs,
-    /// The memory folders to choose from; the first one is shown first. Never empty.
-    pub(crate) roots: Vec<PathBuf>,
-    /// Whether the page changes nothing.
-    pub(crate) read_only: bool,
-    /// A port of 127.0.0.1; a free one if `None`.
-    pub(crate) port: Option<u16>,
-}
-
-/// Where the page is.
-#[derive(Debug, Serialize)]
-pub(crate) struct PageLink {
-    /// The link with the token, which works once.
-    pub(crate) url: String,
-    pub(crate) port: u16,
-    pub(crate) read_only: bool,
 }
 
 pub(super) fn open(
@@ -107,7 +76,8 @@ fn serve_page(
     let ServeArgs { read_only, port } = *args;
     let call = Invocation::load(global)?;
     let roots = roots(global, &call)?;
-    let request = PageRequest { global: global.clone(), roots, read_only, port };
+    let overrides = global.config_overrides();
+    let request = PageRequest { overrides, roots, read_only, port };
     let state_home = call.environment.state_home;
     // Removed when the server has ended.
     let mut start = None;

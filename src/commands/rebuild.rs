@@ -4,18 +4,17 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    compact::require_writer,
-    error::CommandResult,
-    ui::{Ui, counted},
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     compaction::{
         self,
         adopt::{self, AdoptionPlan},
         integrity::rebuild::{self, CheckDepth, DatabaseRecovery, OpenedDatabase},
+    },
+    operations::{
+        error::CommandResult,
+        format::counted,
+        workspace::{Invocation, MemoryRoot, require_writer},
     },
     recall::search,
     store::db::{

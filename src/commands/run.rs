@@ -7,12 +7,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandErrorKind, CommandResult},
-    logging,
-    ui::Ui,
-};
+use super::{GlobalArgs, logging, ui::Ui};
 use crate::{
     config,
     daemon::{
@@ -20,6 +15,7 @@ use crate::{
         error::{DaemonError, RootError},
         runtime_config::RuntimeConfig,
     },
+    operations::error::{CommandError, CommandErrorKind, CommandResult},
 };
 
 /// Watch memory folders and compact what is due, in the foreground

@@ -2,20 +2,15 @@
 
 use std::process::ExitCode;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
-    model::{
-        connect,
-        embedding::{EmbeddingInput, EmbeddingModel},
+    operations::{
+        error::{CommandError, CommandResult},
+        search::find,
+        workspace::Invocation,
     },
     recall::search::{
-        self, Highlighter, Query, SearchCache, SearchOptions, SearchResults,
-        time::date_words::DateWords,
+        self, Highlighter, Query, SearchOptions, SearchResults, time::date_words::DateWords,
     },
 };
 
@@ -82,33 +77,6 @@ pub(super) fn run(global: &GlobalArgs, args: SearchArgs, ui: &Ui) -> CommandResu
     let is_empty = found.hits.is_empty();
     show(&found, &query.words, ui);
     Ok(if is_empty && args.exit_code { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// Searches a root, also by meaning if an embedding server is configured. `cache` keeps state between
-/// searches of one process.
-pub(crate) fn find(
-    call: &Invocation,
-    root: &MemoryRoot,
-    query: &Query,
-    options: SearchOptions,
-    cache: Option<&SearchCache>,
-) -> CommandResult<SearchResults> {
-    let embedder = connect::embedding_client(
-        &call.config,
-        &root.settings,
-        &call.environment,
-        EmbeddingInput::Query,
-    );
-    let (embedder, why) = match embedder {
-        Ok(embedder) => (embedder, None),
-        Err(error) => (None, Some(error.to_string())),
-    };
-    let embedder = embedder.as_ref().map(|it| it as &dyn EmbeddingModel);
-    let found = match cache {
-        Some(cache) => cache.find(&root.vault, query, options, embedder),
-        None => search::find(&root.vault, query, options, embedder),
-    }?;
-    Ok(SearchResults { words_only: found.words_only.or(why), ..found })
 }
 
 fn show(found: &SearchResults, words: &str, ui: &Ui) {

@@ -6,16 +6,15 @@ use std::{collections::BTreeMap, process::ExitCode};
 
 use serde::Serialize;
 
-use super::{
-    compact::require_writer,
-    error::{CommandError, CommandResult, exit_code_if_failed},
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{error_report::exit_code_if_failed, ui::Ui};
 use crate::{
     compaction::{
         self,
         redact::{self, RedactionReport, SecretLocation, StoredSecret},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot, require_writer},
     },
     store::db::lineage::Lineage,
 };

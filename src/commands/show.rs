@@ -4,17 +4,19 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    history::{HISTORY_BEGINS, HistoryReader, VersionSummary},
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     memory::{
         address::Stem,
         authorship::{LineShape, OriginReason, Speaker},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        history::{
+            HistoryReader, VersionSummary, absent_version, before_history, history_of_version,
+            unknown_version,
+        },
+        workspace::{Invocation, MemoryRoot},
     },
     privacy::{self, quarantine},
     recall::{
@@ -125,32 +127,6 @@ fn print(global: &GlobalArgs, args: &ShowArgs, ui: &Ui) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the path and the sanitized text of a file, now or at an earlier time; then also the time of
-/// that version.
-pub(crate) fn sanitized_at(
-    call: &Invocation,
-    root: &MemoryRoot,
-    file: &str,
-    as_of: Option<&str>,
-) -> CommandResult<(String, FramedText, Option<String>)> {
-    let Some(time) = as_of else {
-        let (path, _) = root.resolve_file(&call.environment, file)?;
-        let bytes = root.vault.read(&path)?.ok_or_else(|| root.no_file(call, &path, file))?.bytes;
-        root.vault.read_text(&path)?;
-        let framed = root.sanitized_file(&path, &bytes);
-        return Ok((path, framed, None));
-    };
-    let past = HistoryReader::open(call, root)?;
-    let time = history::parse_time(time, root.settings.zone.name.0, call.now)?;
-    let history = past.find(file)?;
-    let version = history.at(time).ok_or_else(|| before_history(&past, &history))?;
-    let bytes = past
-        .version_bytes(&history, version)?
-        .ok_or_else(|| absent_version(&past, &history, version))?;
-    let framed = root.sanitized_file(&history.path, &bytes);
-    Ok((history.path.clone(), framed, Some(past.rfc3339(version.at))))
-}
-
 fn show_current(
     call: &Invocation,
     root: &MemoryRoot,
@@ -252,66 +228,4 @@ fn show_version(
         ui.bytes(root.sanitized_file(&history.path, &bytes).text.as_bytes());
     }
     Ok(())
-}
-
-/// Returns the history of the file that a version belongs to; fails if `file` names another one.
-fn history_of_version(
-    past: &HistoryReader<'_>,
-    id: VersionId,
-    file: Option<&str>,
-) -> CommandResult<FileHistory> {
-    let row = past.lineage().map(|it| it.version(id)).transpose()?.flatten();
-    let path = row.ok_or_else(|| unknown_version(id.0))?.path;
-    if let Some(file) = file {
-        let named = past.find(file)?.path;
-        if named != path {
-            let what = format!("version {} belongs to `{path}`, not to `{named}`", id.0);
-            return Err(CommandError::usage(what)
-                .hint(format!("memoird show --version {}", id.0))
-                .hint(format!("memoird history {named}")));
-        }
-    }
-    past.history_of(&path)
-}
-
-pub(super) fn unknown_version(id: i64) -> CommandError {
-    CommandError::usage(format!("there is no version {id}"))
-        .hint("`memoird history FILE` lists the versions of a file")
-}
-
-/// Returns the error for a time before the first recorded version.
-pub(super) fn before_history(past: &HistoryReader<'_>, history: &FileHistory) -> CommandError {
-    let path = &history.path;
-    match history.versions.first() {
-        Some(first) if first.id.is_some() => {
-            let what = format!(
-                "no version of `{path}` at that time: its history begins on {} ({first})",
-                past.local_time(first.at)
-            );
-            CommandError::usage(what).hint(format!("memoird history {path}"))
-        }
-        _ => CommandError::usage(format!("there is no version of `{path}` yet: {HISTORY_BEGINS}"))
-            .hint(format!("memoird show {path}")),
-    }
-}
-
-/// Returns the error for a version in which the file did not exist.
-fn absent_version(
-    past: &HistoryReader<'_>,
-    history: &FileHistory,
-    version: &FileVersion,
-) -> CommandError {
-    let path = &history.path;
-    let what = format!(
-        "`{path}` did not exist then: {} on {}{}",
-        history.describe_cause(version),
-        past.local_time(version.at),
-        version.id.map_or(String::new(), |it| format!(" (version {})", it.0)),
-    );
-    let error = CommandError::usage(what);
-    let last = history.previous(version).filter(|it| it.hash.is_some()).and_then(|it| it.id);
-    match last {
-        Some(last) => error.hint(format!("memoird show --version {}", last.0)),
-        None => error.hint(format!("memoird history {path}")),
-    }
 }

@@ -18,12 +18,19 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::{
-    error::{CommandError, CommandResult, Hint},
+    error_report::{ErrorReport, Hint},
     pager,
 };
-use crate::recall::{
-    history::{DiffOp, Hunk},
-    trace_formats::{TraceNode, TreeRow},
+use crate::{
+    compaction::{RunObserver, plan::CompactionJob},
+    operations::{
+        error::{CommandError, CommandResult},
+        run_reporter::RunReporter,
+    },
+    recall::{
+        history::{DiffOp, Hunk},
+        trace_formats::{TraceNode, TreeRow},
+    },
 };
 
 /// When to use color.
@@ -278,7 +285,7 @@ impl Ui {
     /// Prints the error that ends a command, with its hints; with `--json` as one JSON object.
     pub fn error(&self, error: &CommandError) {
         if self.json {
-            let text = serde_json::to_string(&error.report()).unwrap_or_default();
+            let text = serde_json::to_string(&ErrorReport::of(error)).unwrap_or_default();
             return write_stderr(format_args!("{}\n", escape_with(&text, escape_json)));
         }
         write_stderr(format_args!("{BAD}error:{BAD:#} {}\n", escape(&error.to_string())));
@@ -344,6 +351,38 @@ impl Ui {
     }
 }
 
+impl RunReporter for Ui {
+    fn warn(&self, text: &str) {
+        self.warn(text);
+    }
+
+    fn note(&self, text: &str) {
+        self.note(text);
+    }
+
+    fn detail(&self, text: &str) {
+        self.detail(text);
+    }
+
+    fn progress(&self) -> Box<dyn RunObserver + '_> {
+        Box::new(RunProgress { progress: self.progress(0), done: 0 })
+    }
+}
+
+/// Shows the jobs of a run.
+struct RunProgress {
+    progress: ProgressDisplay,
+    done: u64,
+}
+
+impl RunObserver for RunProgress {
+    fn job_started(&mut self, job: &CompactionJob, left: usize) {
+        self.progress.total(self.done + left as u64 + 1);
+        self.progress.step(self.done, &format!("{} {}", job.tier, job.period));
+        self.done += 1;
+    }
+}
+
 /// A progress display. Cleared on drop.
 #[derive(Debug)]
 pub struct ProgressDisplay {
@@ -395,11 +434,6 @@ pub fn one_line(text: &str) -> String {
         if matches!(c, '\n' | '\t') { line.extend(c.escape_default()) } else { line.push(c) }
     }
     line
-}
-
-/// Formats a number with its noun: `1 log`, `2 logs`.
-pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// Formats a size in bytes with its unit: `76.8 GiB`.
@@ -496,16 +530,6 @@ fn columns() -> Option<usize> {
     }
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
     Some(size.map_or(80, |it| usize::from(it.ws_col)).max(40))
-}
-
-/// Quotes a word for a shell, if necessary.
-pub(crate) fn shell_quoted(word: &str) -> String {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./=:@,+".contains(it);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 /// Returns the height of the terminal on stdout; `None` if stdout is no terminal.
@@ -683,12 +707,6 @@ mod tests {
     fn sizes_have_the_unit_that_fits() {
         let shown = [999, 2048, 3 << 20, 82_500_000_000].map(human_size);
         assert_eq!(shown, ["999 bytes", "2 KiB", "3 MiB", "76.8 GiB"]);
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        let seen = ["./memoird-demo", "a b", "it's", ""].map(shell_quoted);
-        assert_eq!(seen, ["./memoird-demo", "'a b'", "'it'\\''s'", "''"]);
     }
 
     #[test]

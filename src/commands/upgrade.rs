@@ -4,19 +4,18 @@ use std::{fs, path::PathBuf, process::ExitCode};
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    compact::require_writer,
-    error::{CommandError, CommandResult},
-    ui::{Ui, counted},
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     compaction::{
         self,
         upgrade::{self, FileUpgrade, UpgradePlan},
     },
     config::{edit, root::ROOT_FILE_NAME},
+    operations::{
+        error::{CommandError, CommandResult},
+        format::counted,
+        workspace::{Invocation, MemoryRoot, require_writer},
+    },
     store::{
         db::lineage::{Lineage, jobs::RunId},
         fs::vault::{VaultError, settings_files},

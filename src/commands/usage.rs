@@ -2,18 +2,17 @@
 
 use std::process::ExitCode;
 
-use chrono::NaiveDate;
-use serde::Serialize;
-
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::Invocation,
+use super::{GlobalArgs, ui::Ui};
+use crate::{
+    config::settings::Cap,
+    operations::{
+        error::CommandResult,
+        usage::{UsageReport, usage_of},
+        workspace::Invocation,
+    },
+    recall::search::time::date_words::DateWords,
+    store::db::ledger::{UsageGroupBy, UsageTotals},
 };
-use crate::config::settings::Cap;
-use crate::recall::search::time::date_words::DateWords;
-use crate::store::db::ledger::{ChargedTotals, Ledger, LedgerError, UsageGroupBy, UsageTotals};
 
 /// Show tokens and cost of model calls
 ///
@@ -34,24 +33,6 @@ enum UsageGrouping {
     Tier,
     Run,
     Model,
-}
-
-/// Model calls in groups, as `--json` and the page show them.
-#[derive(Serialize)]
-pub(crate) struct UsageReport {
-    pub(crate) calls: u64,
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
-    pub(crate) cache_read_tokens: u64,
-    pub(crate) cache_write_tokens: u64,
-    pub(crate) cost_usd: f64,
-    /// Calls without a known price.
-    pub(crate) unpriced: u64,
-    /// Calls made in a batch.
-    pub(crate) batched: u64,
-    pub(crate) today: ChargedTotals,
-    pub(crate) this_month: ChargedTotals,
-    pub(crate) by: Vec<UsageTotals>,
 }
 
 pub(super) fn run(global: &GlobalArgs, args: &UsageArgs, ui: &Ui) -> CommandResult {
@@ -82,35 +63,6 @@ pub(super) fn run(global: &GlobalArgs, args: &UsageArgs, ui: &Ui) -> CommandResu
         usage.print(args.by, [&budget.day, &budget.month], ui);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the model calls of a root, or of all roots, in groups.
-pub(crate) fn usage_of(
-    call: &Invocation,
-    root: Option<&str>,
-    by: UsageGroupBy,
-    today: NaiveDate,
-    since: Option<NaiveDate>,
-) -> CommandResult<UsageReport> {
-    let ledger = Ledger::open_existing(&call.environment.ledger_path())?;
-    let (sums, [day, month]) = match &ledger {
-        Some(ledger) => (ledger.usage_totals(by, root, since)?, ledger.charged(today, root)?),
-        None => Default::default(),
-    };
-    let total = |of: fn(&UsageTotals) -> u64| sums.iter().map(of).sum::<u64>();
-    Ok(UsageReport {
-        calls: total(|it| it.calls),
-        input_tokens: total(|it| it.input_tokens),
-        output_tokens: total(|it| it.output_tokens),
-        cache_read_tokens: total(|it| it.cache_read_tokens),
-        cache_write_tokens: total(|it| it.cache_write_tokens),
-        cost_usd: sums.iter().map(|it| it.cost_usd).sum(),
-        unpriced: total(|it| it.unpriced),
-        batched: total(|it| it.batched),
-        today: day,
-        this_month: month,
-        by: sums,
-    })
 }
 
 impl UsageReport {
@@ -169,12 +121,4 @@ fn usage_row(key: &str, it: &UsageTotals) -> Vec<String> {
         it.output_tokens.to_string(),
         format!("{:.4}", it.cost_usd),
     ]
-}
-
-impl From<LedgerError> for CommandError {
-    fn from(error: LedgerError) -> Self {
-        Self::data(error).hint(
-            "move the ledger away: past spending is forgotten, and today's budget counts as exhausted",
-        )
-    }
 }

@@ -10,14 +10,15 @@ use super::{
     pages, progress, word_diff,
 };
 use crate::{
-    commands::{
-        compact,
-        correct::{CorrectOptions, correct_item},
-        error::{CommandError, CommandErrorKind, CommandResult},
-        review, undo,
-    },
     compaction::undo::UndoRequest,
     memory::decision::Verdict,
+    operations::{
+        correct::{CorrectOptions, correct_item},
+        error::{CommandError, CommandErrorKind, CommandResult},
+        review::{queue, verdicts},
+        undo,
+        workspace::require_writer,
+    },
     store::db::lineage::jobs::RunId,
 };
 
@@ -48,7 +49,7 @@ pub(super) fn apply(
         (PageAddress::Undo(_), "undo") => undo_runs(context, fields),
         (PageAddress::Runs, "compact") => {
             // What keeps it from running at all is reported at once.
-            compact::require_writer(&context.call, &context.root)?;
+            require_writer(&context.call, &context.root)?;
             let ours = &context.shared.compaction;
             let busy = |what: String| {
                 let error = format!("this folder is being compacted now ({what})");
@@ -70,24 +71,24 @@ fn decide(context: &PageContext, action: &str, fields: &Fields) -> CommandResult
     if ids.is_empty() {
         return Err(CommandError::usage("no entry is selected").hint("go back and select some"));
     }
-    let mut queue = review::load_queue(root, action == "reopen")?;
+    let mut queue = queue::load_queue(root, action == "reopen")?;
     // What was decided in another tab meanwhile does not keep the others back.
     let (ids, mut left): (Vec<String>, Vec<String>) = if action == "edit" || ids.len() == 1 {
         (ids, Vec::new())
     } else {
-        ids.into_iter().partition(|it| review::has_entry(&queue, it))
+        ids.into_iter().partition(|it| queue::has_entry(&queue, it))
     };
-    review::retain_ids(&mut queue, &ids)?;
+    queue::retain_ids(&mut queue, &ids)?;
     let mut done = ids.len();
     match action {
         "accept" => {
-            let batch = review::accept_possible(call, root, queue)?;
+            let batch = verdicts::accept_possible(call, root, queue)?;
             done = batch.accepted;
             left.extend(batch.left);
         }
-        "refuse" => review::record_verdict(call, root, &queue, Some(Verdict::Refused))?,
-        "reopen" => review::reopen(call, root, queue)?,
-        _ => review::edit(call, root, &queue, fields.get("text").unwrap_or_default())?,
+        "refuse" => verdicts::record_verdict(call, root, &queue, Some(Verdict::Refused))?,
+        "reopen" => verdicts::reopen(call, root, queue)?,
+        _ => verdicts::edit(call, root, &queue, fields.get("text").unwrap_or_default())?,
     }
     let mut query = form_urlencoded::Serializer::for_suffix("?".to_owned(), 1);
     query.append_pair("done", action).append_pair("count", &done.to_string());

@@ -19,18 +19,17 @@ use super::{
     state_cache::{FolderState, StateCache},
 };
 use crate::{
-    commands::{
-        GlobalArgs,
-        coverage::coverage_in,
-        error::{CommandError, CommandResult},
-        review::ReviewEntry,
-        status::health::FolderHealth,
-        workspace::{Invocation, MemoryRoot},
-    },
     memory::{
         address::{Citation, Stem},
         period::Period,
         wisdom::WisdomFile,
+    },
+    operations::{
+        coverage::coverage_in,
+        error::{CommandError, CommandResult},
+        review::queue::ReviewEntry,
+        status::health::FolderHealth,
+        workspace::{ConfigOverrides, Invocation, MemoryRoot},
     },
     privacy::{PrivacyRules, SanitizedLine, SanitizedLog, quarantine},
     recall::{
@@ -80,13 +79,13 @@ pub(super) enum LinkStyle {
 impl PageContext {
     /// Opens the chosen folder.
     pub(super) fn open(
-        global: &GlobalArgs,
+        overrides: &ConfigOverrides,
         folder: FolderChoice,
         links: LinkStyle,
         csrf: Option<String>,
         shared: Arc<SharedFolder>,
     ) -> CommandResult<Self> {
-        let call = Invocation::load(global)?;
+        let call = Invocation::read(overrides)?;
         let path = folder.paths.get(folder.index);
         let path = path.ok_or_else(|| CommandError::usage("there is no such memory folder"))?;
         let mut root = call.open_root(path)?;

@@ -15,9 +15,9 @@ use super::{
     context::{Fields, FolderChoice, LinkStyle, PageContext},
     layout, pages,
 };
-use crate::commands::{
-    GlobalArgs,
+use crate::operations::{
     error::{CommandError, CommandResult},
+    workspace::ConfigOverrides,
 };
 
 /// The pages that an export begins with; others are linked from them.
@@ -31,9 +31,9 @@ const FIRST: [PageAddress; 6] = [
 ];
 
 /// Writes the pages of a folder into a new or empty one, and returns how many.
-pub(super) fn export(global: &GlobalArgs, root: &Path, dir: &Path) -> CommandResult<usize> {
+pub(super) fn export(overrides: &ConfigOverrides, root: &Path, dir: &Path) -> CommandResult<usize> {
     let folder = FolderChoice { paths: Arc::new([root.to_owned()]), index: 0 };
-    let context = PageContext::open(global, folder, LinkStyle::Files, None, Arc::default())?;
+    let context = PageContext::open(overrides, folder, LinkStyle::Files, None, Arc::default())?;
     let target = target_folder(dir)?;
     // What fails in between leaves no half of an export.
     let draft = DraftFolder::create(&target)?;

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use super::{address::PageAddress, context::PageContext};
-use crate::commands::{error::CommandError, status::with_tilde};
+use crate::operations::{error::CommandError, format::with_tilde};
 
 /// The content of a page.
 pub(super) struct PageContent {
@@ -125,7 +125,7 @@ fn folders(context: &PageContext) -> Markup {
     let name = |at: usize| {
         let path = folder.paths.get(at);
         let path = path.map(|it| it.display().to_string());
-        path.map(|it| with_tilde(&it, &context.call)).unwrap_or_default()
+        path.map(|it| with_tilde(&it, &context.call.environment.home)).unwrap_or_default()
     };
     let own = html! { bdi { (context.agent_name()) } " " small { bdi { (name(folder.index)) } } };
     if folder.paths.len() < 2 || context.is_export() {

@@ -31,7 +31,7 @@ mod state_cache;
 mod svg;
 mod word_diff;
 
-use crate::commands::open::PageProgram;
+use crate::operations::page::PageProgram;
 
 /// What `memoird open`, `serve`, and `export` run.
 pub const PROGRAM: PageProgram = PageProgram { serve: server::serve, export: export::export };

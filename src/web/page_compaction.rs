@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::commands::error::{CommandError, CommandResult};
+use crate::operations::error::{CommandError, CommandResult};
 
 /// The last compaction of a folder that was started here. One runs at a time.
 #[derive(Debug, Default)]

@@ -16,7 +16,10 @@ use futures_util::stream;
 
 use super::{context::FolderChoice, page_compaction::PageCompaction, server::PageServer};
 use crate::{
-    commands::{GlobalArgs, error::CommandResult, workspace::Invocation},
+    operations::{
+        error::CommandResult,
+        workspace::{ConfigOverrides, Invocation},
+    },
     store::{
         db::lineage::Lineage,
         fs::{layout::Layout, lock::RunLock},
@@ -31,8 +34,8 @@ const BEGUN: &str = "a run has begun";
 const IDLE: &str = "idle";
 
 /// Returns where the files of the chosen folder are.
-fn layout_of(global: &GlobalArgs, folder: &FolderChoice) -> CommandResult<Option<Layout>> {
-    let call = Invocation::load(global)?;
+fn layout_of(overrides: &ConfigOverrides, folder: &FolderChoice) -> CommandResult<Option<Layout>> {
+    let call = Invocation::read(overrides)?;
     let Some(path) = folder.paths.get(folder.index) else { return Ok(None) };
     Ok(Some(call.open_root(path)?.vault.layout().clone()))
 }
@@ -66,7 +69,7 @@ pub(super) fn stream(server: &Arc<PageServer>, folder: FolderChoice) -> Response
             let (asked, of, known) = (Arc::clone(&server), folder.clone(), layout.take());
             let look = move || {
                 // The settings are read once, not every second.
-                let found = known.or_else(|| layout_of(&asked.global, &of).ok().flatten());
+                let found = known.or_else(|| layout_of(&asked.overrides, &of).ok().flatten());
                 let ours = asked.compaction(&of);
                 let running = found.as_ref().and_then(|it| running(it, &ours).ok().flatten());
                 (found, running)

@@ -37,12 +37,12 @@ use super::{
     page_compaction::{PageCompaction, RunningCompaction},
     pages, progress,
 };
-use crate::commands::{
-    GlobalArgs,
-    compact::compact_silently,
+use crate::operations::{
+    compact::compact_all,
     error::{CommandError, CommandErrorKind, CommandResult},
-    open::{PageLink, PageRequest, WhenReady},
-    workspace::Invocation,
+    page::{PageLink, PageRequest, WhenReady},
+    run_reporter::LogReporter,
+    workspace::{ConfigOverrides, Invocation},
 };
 
 /// The server ends after this time without a request.
@@ -57,7 +57,7 @@ const STREAMS_MAX: usize = 32;
 /// What all requests share.
 pub(super) struct PageServer {
     guard: SessionGuard,
-    pub(super) global: GlobalArgs,
+    pub(super) overrides: ConfigOverrides,
     paths: Arc<[PathBuf]>,
     read_only: bool,
     /// One for each folder.
@@ -98,7 +98,7 @@ pub(super) fn serve(request: &PageRequest, ready: WhenReady<'_>) -> CommandResul
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let server = Arc::new(PageServer {
             guard,
-            global: request.global.clone(),
+            overrides: request.overrides.clone(),
             paths: request.roots.clone().into(),
             read_only: request.read_only,
             shared: request.roots.iter().map(|_| Arc::default()).collect(),
@@ -310,7 +310,7 @@ impl PageServer {
         let shared = self.shared_folder(&folder);
         let csrf = (!self.read_only).then(|| self.guard.csrf().to_owned());
         let links = LinkStyle::Server(self.guard.base().into());
-        PageContext::open(&self.global, folder, links, csrf, shared)
+        PageContext::open(&self.overrides, folder, links, csrf, shared)
     }
 
     fn shared_folder(&self, folder: &FolderChoice) -> Arc<SharedFolder> {
@@ -324,12 +324,12 @@ impl PageServer {
 
     /// Compacts a folder on a thread of its own, and returns at once.
     fn compact(&self, folder: FolderChoice, begun: RunningCompaction) {
-        let global = self.global.clone();
+        let overrides = self.overrides.clone();
         let run = move || {
-            let call = Invocation::load(&global)?;
+            let call = Invocation::read(&overrides)?;
             let path = folder.paths.get(folder.index);
             let path = path.ok_or_else(|| CommandError::usage("there is no such memory folder"))?;
-            compact_silently(&call, &call.open_root(path)?)
+            Ok(compact_all(&call, &call.open_root(path)?, &LogReporter)?.report.failed)
         };
         // Detached: the page of runs asks for the result, and a panic counts as a failure.
         drop(tokio::task::spawn_blocking(move || begun.finish(run())));

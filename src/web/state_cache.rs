@@ -19,18 +19,18 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::pages::timeline::FolderTimeline;
 use crate::{
-    commands::{
-        compact::model_preview::due_cost,
-        error::CommandResult,
-        review::{self, ReviewEntry},
-        status::health::FolderHealth,
-        workspace::{Invocation, MemoryRoot},
-    },
     compaction::up_to_date::settled_inputs,
     engine::configured,
     memory::{
         address::{SESSION_PREFIX, Stem},
         hash::ContentHash,
+    },
+    operations::{
+        error::CommandResult,
+        forecast::due_cost,
+        review::queue::{self, ReviewEntry},
+        status::health::FolderHealth,
+        workspace::{Invocation, MemoryRoot},
     },
     parallel,
     privacy::SanitizedLog,
@@ -137,8 +137,8 @@ impl FolderState {
     ) -> CommandResult<Arc<Vec<ReviewEntry>>> {
         let timeline = self.timeline(call, root)?;
         self.review.get(call.now, || {
-            let queue = review::queue_of(root, timeline.inventory(), false)?;
-            Ok((review::entries(&queue), DateTime::<Utc>::MAX_UTC))
+            let queue = queue::queue_of(root, timeline.inventory(), false)?;
+            Ok((queue::entries(&queue), DateTime::<Utc>::MAX_UTC))
         })
     }
 
@@ -249,7 +249,7 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::error::CommandError;
+    use crate::operations::error::CommandError;
 
     #[test]
     fn a_state_is_kept_until_the_files_are_others() {

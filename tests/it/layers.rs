@@ -9,7 +9,7 @@ use std::{
 use crate::support::files_below;
 
 /// From the lowest layer to the highest. A module may use itself and the ones listed before it.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "text",
     "memory",
     "parallel",
@@ -23,6 +23,7 @@ const LAYERS: [&str; 16] = [
     "compaction",
     "recall",
     "daemon",
+    "operations",
     "commands",
     "folder",
     "web",
@@ -218,48 +219,70 @@ fn imports_point_down_only() {
     }
 }
 
-/// A verb that reads a file and prints part of it must ask what may be shown. Each file below that
-/// reads is listed with the reason why it shows nothing unchecked.
+/// What others share with the verbs are operations, which know nothing of arguments and output.
+#[test]
+fn nothing_else_uses_the_command_line() {
+    for (name, module, code) in sources() {
+        let may_use = ["commands", "lib", "main"].contains(&&module[..]);
+        assert!(
+            may_use || !used_modules(&code).contains("commands"),
+            "{name} uses the command line; what it shares with a verb belongs in `operations`"
+        );
+        assert!(module != "operations" || !code.contains("clap::"), "{name} declares arguments");
+    }
+}
+
+/// What reads a file and shows part of it must ask what may be shown. Each file below that reads is listed with
+/// the reason why it shows nothing unchecked.
 #[test]
 fn text_of_memories_is_shown_through_one_check() {
-    const READERS: [(&str, &str); 18] = [
+    const READERS: [(&str, &str); 14] = [
         ("src/commands/compact/preview.rs", "counts characters"),
-        ("src/commands/workspace.rs", "makes that check"),
-        ("src/commands/correct.rs", "compares lines and shows none"),
-        ("src/commands/coverage.rs", "reads the sanitized logs and the decisions"),
         ("src/commands/demo.rs", "shows its own sample journal"),
-        ("src/commands/doctor/keys.rs", "looks for keys and shows only where they are"),
         ("src/commands/forget.rs", "checks each line"),
-        ("src/commands/history.rs", "checks each version"),
         ("src/commands/instruction_files.rs", "reads instruction files, which are not logs"),
-        ("src/commands/last_day.rs", "reads the sanitized logs and checks each line"),
-        ("src/commands/last_sessions.rs", "reads the sanitized logs and checks each line"),
-        ("src/commands/log.rs", "shows only the position of an entry"),
-        ("src/commands/mcp/memories.rs", "checks each part of a memory"),
-        ("src/commands/search.rs", "reads the sanitized logs and checks each line"),
         ("src/commands/session/records.rs", "checks records, and exports them for people"),
-        ("src/commands/context.rs", "checks wisdom and the last week"),
         ("src/commands/show.rs", "checks files; --raw is for people"),
-        ("src/commands/status/problems.rs", "counts characters and reads origins"),
+        ("src/operations/context/last_day.rs", "reads the sanitized logs and checks each line"),
+        (
+            "src/operations/context/last_sessions.rs",
+            "reads the sanitized logs and checks each line",
+        ),
+        ("src/operations/correct.rs", "compares lines and shows none"),
+        ("src/operations/coverage.rs", "reads the sanitized logs and the decisions"),
+        ("src/operations/history.rs", "checks each version"),
+        ("src/operations/show.rs", "checks files"),
+        ("src/operations/status/problems.rs", "counts characters and reads origins"),
+        ("src/operations/workspace.rs", "makes that check"),
     ];
     const READS: [&str; 4] = ["read_text(", ".read(&", "read_log(", ".content("];
-    for (name, _, code) in sources() {
-        if name.starts_with("src/commands/") && READS.iter().any(|it| code.contains(it)) {
-            assert!(READERS.iter().any(|(known, _)| *known == name), "{name} reads files");
-        }
-    }
-    let door = |name: &str| sources().into_iter().find(|it| it.0 == name).unwrap().2;
-    for name in ["show.rs", "history.rs", "session/records.rs", "context.rs", "last_logs.rs"]
-        .map(|it| format!("src/commands/{it}"))
-    {
+    let files = sources();
+    let shows = |name: &str| {
+        ["src/commands/", "src/operations/"].iter().any(|folder| name.starts_with(folder))
+    };
+    let reading = files
+        .iter()
+        .filter(|(name, _, code)| shows(name) && READS.iter().any(|it| code.contains(it)));
+    let reading: BTreeSet<&str> = reading.map(|it| &it.0[..]).collect();
+    assert_eq!(reading, READERS.map(|it| it.0).into());
+    let code = |name: &str| &files.iter().find(|it| it.0 == name).unwrap().2;
+    for name in [
+        "src/commands/session/records.rs",
+        "src/commands/show.rs",
+        "src/operations/context/last_logs.rs",
+        "src/operations/context/mod.rs",
+        "src/operations/history.rs",
+        "src/operations/show.rs",
+    ] {
         let checks = [".sanitized_file(", ".read_sanitized("];
-        let is_checked = checks.iter().any(|it| door(&name).contains(it));
+        let is_checked = checks.iter().any(|it| code(name).contains(it));
         assert!(is_checked, "{name} shows text without the check");
     }
     // MCP shows what these verbs show, or parts of a memory.
-    for name in ["src/commands/trace.rs", "src/commands/forget.rs", "src/commands/mcp/memories.rs"]
+    for name in
+        ["src/operations/trace.rs", "src/commands/forget.rs", "src/commands/mcp/memories.rs"]
     {
-        assert!(door(name).contains("framing::"), "{name} shows text without the check");
+        assert!(code(name).contains("framing::"), "{name} shows text without the check");
     }
 }
 

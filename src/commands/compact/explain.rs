@@ -6,14 +6,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::model_preview::without_quiet_period;
-
 use crate::{
-    commands::{
-        error::{CommandError, CommandResult},
-        ui::{Ui, shortened},
-        workspace::{Invocation, MemoryRoot},
-    },
+    commands::ui::{Ui, shortened},
     compaction::{
         self,
         plan::{CompactionJob, Selection},
@@ -33,6 +27,11 @@ use crate::{
     memory::{
         item::Tier,
         period::{Grain, ParsePeriodError, Period},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        forecast::without_quiet_period,
+        workspace::{Invocation, MemoryRoot},
     },
     store::{db::lineage::Lineage, fs::layout::WISDOM_FILE},
 };

@@ -1,7 +1,7 @@
 //! `memoird compact`: runs all jobs that are due.
 
 mod explain;
-pub(crate) mod model_preview;
+mod model_preview;
 mod preview;
 mod report;
 
@@ -14,32 +14,27 @@ use std::{
 use chrono::NaiveDate;
 
 use self::report::{RequestedPeriod, exit_code, show_report};
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandErrorKind, CommandResult},
-    run_lock,
-    ui::{self, ProgressDisplay, Ui},
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, ui::Ui};
 use crate::{
     compaction::{
-        self, CompactionError, Compactor, RunObserver, RunOutcome,
-        integrity::{
-            rebuild::{self, CheckDepth, DatabaseRecovery},
-            vanished_files,
-        },
-        plan::{CompactionJob, RedoFrom, Selection, WaitCause},
+        self, RunOutcome,
+        integrity::vanished_files,
+        plan::{RedoFrom, Selection},
         report::RunReport,
         up_to_date,
     },
     config::settings::Keep,
-    daemon::error::RootError,
-    engine::Engine,
     memory::{
         item::Tier,
         period::{Grain, Period},
     },
     model::{connect, embedding::EmbeddingInput},
+    operations::{
+        compact::compact_due,
+        error::{CommandError, CommandResult},
+        run_lock::wait_for_run_lock,
+        workspace::{Invocation, MemoryRoot, require_writer},
+    },
     recall::search::{self, time::date_words::DateWords},
     store::{
         db::{lineage::Lineage, vectors::VectorDb},
@@ -132,7 +127,7 @@ pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandRe
         ui.note("nothing was changed");
         return Ok(ExitCode::SUCCESS);
     }
-    run_lock::wait_for_run_lock(&root, ui)?;
+    wait_for_run_lock(&root, ui)?;
     // Replies to a batch that the daemon sent may have arrived since.
     if let Some(batching) = engine.batching()
         && let Err(error) = batching.fetch_batched()
@@ -182,45 +177,6 @@ pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandRe
     embed_new_lines(&call, &root, Some(inventory), ui);
     warn_of_held_work(&report, ui);
     Ok(exit_code(&report, &plan))
-}
-
-/// Runs what is due and shows its progress, but not its result.
-pub(super) fn compact_due(
-    call: &Invocation,
-    root: &MemoryRoot,
-    engine: &dyn Engine,
-    selection: &Selection,
-    ui: &Ui,
-) -> CommandResult<RunOutcome> {
-    let clock = call.clock();
-    let mut report_recovery = |recovery: &DatabaseRecovery| ui.warn(recovery.to_string());
-    Ok(rebuild::with_database(
-        &root.vault,
-        CheckDepth::Quick,
-        call.now,
-        &mut report_recovery,
-        |lineage, recovery| {
-            let mut compactor = root.compactor(lineage, engine, &clock);
-            if let Some(recovery) = recovery {
-                compactor.rebuild_recovered(recovery, call.now)?;
-            }
-            run_compaction(&mut compactor, "compact", selection, ui)
-        },
-    )?)
-}
-
-/// Runs what is due without any output, and returns how many jobs failed. Replies to a batch and vectors are left to
-/// the daemon or the next `memoird compact`.
-pub(crate) fn compact_silently(call: &Invocation, root: &MemoryRoot) -> CommandResult<usize> {
-    let ui = Ui::new(false, true, false, ui::ColorChoice::Never);
-    require_writer(call, root)?;
-    root.require_memory_folder()?;
-    run_lock::wait_for_run_lock(root, &ui)?;
-    let engine = root.engine(call)?;
-    let outcome = compact_due(call, root, engine.as_ref(), &Selection::default(), &ui)?;
-    // If this fails, the next search indexes the files or reports the error.
-    drop(search::update_index(&root.vault, &outcome.snapshot.inventory));
-    Ok(outcome.report.failed)
 }
 
 /// Warns about files that were not written, and about a model that is unavailable.
@@ -354,95 +310,6 @@ impl CompactArgs {
             }),
             accept_missing: self.accept_missing,
             ..Selection::default()
-        }
-    }
-}
-
-/// Runs what is due, then again for logs that were changed moments ago, as after a copy.
-///
-/// Gives up after a few rounds, because a log may be written to all day.
-pub(super) fn run_compaction(
-    compactor: &mut Compactor<'_>,
-    trigger: &str,
-    selection: &Selection,
-    ui: &Ui,
-) -> Result<RunOutcome, CompactionError> {
-    const ROUNDS_MAX: u32 = 3;
-    let quiet = compactor.context.settings.settings.compaction.quiet.as_duration();
-    let mut progress = RunProgress { progress: ui.progress(0), done: 0 };
-    let mut outcome = compactor.compact(trigger, selection, &mut progress)?;
-    for _ in 0..ROUNDS_MAX {
-        let mut waiting = outcome.plan.waiting.iter();
-        let Some(written) = waiting.find(|it| matches!(it.cause, WaitCause::BeingWritten(_)))
-        else {
-            break;
-        };
-        ui.detail(format!("{}; waiting", written.cause));
-        std::thread::sleep(quiet.min(QUIET_WAIT_MAX));
-        let RunOutcome { report, snapshot: view, plan } =
-            compactor.compact(trigger, selection, &mut progress)?;
-        outcome.report.merge(report);
-        (outcome.snapshot, outcome.plan) = (view, plan);
-    }
-    Ok(outcome)
-}
-
-/// The longest wait for one round, whatever `compaction.quiet` says: a person is waiting.
-const QUIET_WAIT_MAX: Duration = Duration::from_secs(5);
-
-/// Refuses to write a root whose writer is another host.
-pub(crate) fn require_writer(call: &Invocation, root: &MemoryRoot) -> CommandResult<()> {
-    if root.settings.is_writer(&call.environment.host) {
-        return Ok(());
-    }
-    let error = RootError::OtherWriter {
-        root: root.settings.path.clone(),
-        writer: root.settings.writer.clone().unwrap_or_default(),
-    };
-    Err(CommandError::new(CommandErrorKind::Busy, error).hint("memoird init --take-over DIR"))
-}
-
-struct RunProgress {
-    progress: ProgressDisplay,
-    done: u64,
-}
-
-impl RunObserver for RunProgress {
-    fn job_started(&mut self, job: &CompactionJob, left: usize) {
-        self.progress.total(self.done + left as u64 + 1);
-        self.progress.step(self.done, &format!("{} {}", job.tier, job.period));
-        self.done += 1;
-    }
-}
-
-impl From<CompactionError> for CommandError {
-    fn from(error: CompactionError) -> Self {
-        match error {
-            CompactionError::Vault(error) => error.into(),
-            CompactionError::Lineage(error) => error.into(),
-            CompactionError::Lock(error) => error.into(),
-            CompactionError::NoRandomness(_) | CompactionError::ForgetUnfinished(_) => {
-                Self::cannot_write(error)
-            }
-            CompactionError::FolderMissing { .. } => Self::data(error)
-                .hint("mount the folder or move it back, then run `memoird compact`"),
-            CompactionError::FilesVanished(_) => Self::data(error)
-                .hint("restore the files, then run `memoird compact`")
-                .hint("if they are gone for good: `memoird compact --accept-missing`"),
-            CompactionError::Damaged { why, .. } => {
-                Self::data(error).hints_from(why.hints().iter().copied())
-            }
-            CompactionError::WrongClock { last, .. } => {
-                let accepts = "if it is right: `memoird compact --accept-missing`";
-                Self::data(error)
-                    .hint("set the clock, then run `memoird compact`")
-                    .hints_from(last.map(|_| accepts))
-            }
-            CompactionError::DecisionsUnreadable { .. } => Self::data(error)
-                .hint("`memoird doctor --repair` restores it as it was after the last run")
-                .hint("to accept it as it is: `memoird compact --accept-missing`"),
-            CompactionError::NoSource { .. } => Self::usage(error)
-                .hint("restore its logs first; `memoird status` lists the missing ones"),
         }
     }
 }

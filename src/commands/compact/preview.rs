@@ -2,22 +2,20 @@
 
 use serde::Serialize;
 
-use super::{
-    model_preview::{self, RunForecast},
-    report::{self, RequestedPeriod, nothing_to_do},
-};
+use super::report::{self, RequestedPeriod, nothing_to_do};
 use crate::{
-    commands::{
-        error::CommandResult,
-        ui::Ui,
-        workspace::{Invocation, MemoryRoot},
-    },
+    commands::ui::Ui,
     compaction::{
         self, CompactionError, RootSnapshot, archive,
         integrity::vanished_files,
         plan::{CompactionJob, CompactionPlan, Selection},
     },
     memory::{item::Tier, period::Period},
+    operations::{
+        error::CommandResult,
+        forecast::{self, RunForecast},
+        workspace::{Invocation, MemoryRoot},
+    },
     store::{
         db::lineage::{Lineage, jobs::JobMetrics},
         fs::vault::Vault,
@@ -93,7 +91,7 @@ pub(super) fn dry_run(
     let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
     let plan = compaction::plan_snapshot(
         &view,
-        &model_preview::without_quiet_period(root),
+        &forecast::without_quiet_period(root),
         engine,
         selection,
         now,
@@ -113,7 +111,7 @@ pub(super) fn dry_run(
     let whole = Selection::default();
     let all = compaction::plan_snapshot(
         &view,
-        &model_preview::without_quiet_period(root),
+        &forecast::without_quiet_period(root),
         engine,
         &whole,
         now,
@@ -125,7 +123,7 @@ pub(super) fn dry_run(
         Default::default()
     };
     let archive_held = archive_problem.map(|it| it.to_string());
-    let forecast = model_preview::forecast(call, root, &view, &plan)?;
+    let forecast = forecast::forecast(call, root, &view, &plan)?;
     let others_due = report::others_due(&all);
     let preview = RunPreview { plan, snapshot: view, archived, archive_held, forecast, others_due };
     preview.show(selection.period, &root.vault, ui)

@@ -3,16 +3,14 @@
 use std::{collections::BTreeSet, process::ExitCode};
 
 use crate::{
-    commands::{
-        error::CommandErrorKind,
-        ui::{Ui, counted},
-    },
+    commands::ui::Ui,
     compaction::{
         plan::{CompactionPlan, WaitCause},
         reconcile::line_moves::LINES_MOVED,
         report::{JobReport, RunReport},
     },
     memory::{item::Tier, period::Period},
+    operations::{error::CommandErrorKind, format::counted},
     store::fs::inventory::Inventory,
 };
 

@@ -6,11 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::commands::{
-    process_hardening,
-    workspace::{Invocation, MemoryRoot},
-};
 use crate::{
+    commands::process_hardening,
     compaction::integrity::check::CheckOutcome,
     config::{
         Config, SECRETS_FILE_NAME,
@@ -19,6 +16,7 @@ use crate::{
         root::ROOT_FILE_NAME,
         stray_key::lines_with_keys,
     },
+    operations::workspace::{Invocation, MemoryRoot},
 };
 
 /// Longer files are skipped; the configuration reader refuses them too.

@@ -11,14 +11,7 @@ mod system;
 
 use serde::Serialize;
 
-use super::{
-    GlobalArgs,
-    compact::require_writer,
-    error::{CommandError, CommandErrorKind, CommandResult, exit_code_if_failed},
-    secrets,
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, error_report::exit_code_if_failed, secrets, ui::Ui};
 use crate::{
     compaction::{
         self,
@@ -27,6 +20,10 @@ use crate::{
             rebuild::{self, CheckDepth, OpenedDatabase},
             repair,
         },
+    },
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        workspace::{Invocation, MemoryRoot, require_writer},
     },
     store::db::lineage::{Lineage, LineageError},
 };

@@ -4,11 +4,7 @@ use chrono::{DateTime, Duration, Utc};
 
 use super::{DoctorCheck, keys, system};
 use crate::{
-    commands::{
-        status::problems::{ignored_key_message, rival_folders_message},
-        ui,
-        workspace::{Invocation, MemoryRoot},
-    },
+    commands::ui,
     compaction::{
         self, RootSnapshot,
         forget::pending,
@@ -22,6 +18,10 @@ use crate::{
     engine::configured,
     memory::{hash::ContentHash, index, typed_schema},
     model::{connect, embedding::EmbeddingInput},
+    operations::{
+        status::problems::{ignored_key_message, rival_folders_message},
+        workspace::{Invocation, MemoryRoot},
+    },
     store::{
         db::{lineage::Lineage, search_index::PostingsDb, vectors::VectorDb},
         fs::{layout::Layout, lock::RunLock, vault::crash_cleanup::REPLACED_DIR},

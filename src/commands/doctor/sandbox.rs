@@ -14,13 +14,14 @@ use std::{
 
 use super::DoctorCheck;
 use crate::{
-    commands::{GlobalArgs, error::CommandResult},
+    commands::GlobalArgs,
     compaction::integrity::check::CheckOutcome,
     config,
     daemon::{
         runtime_config::RuntimeConfig,
         sandbox::{SandboxLimits, SandboxStatus},
     },
+    operations::error::CommandResult,
 };
 
 /// The name prefix of the files that the checks try to create.

@@ -9,7 +9,7 @@ use super::{
     programs::{AgentProgram, CLAUDE_SERVERS, HookShape, ServerShape},
     run,
 };
-use crate::{commands::ui::shell_quoted, config::environment::Environment};
+use crate::{config::environment::Environment, operations::format::shell_quoted};
 
 /// The name of our server.
 pub(super) const SERVER: &str = "memoird";

@@ -19,12 +19,10 @@ use super::{
     programs::{AgentProgram, FileContent, PLUGIN_PROGRAM, ProgramFile},
     toml_settings,
 };
-use crate::commands::{
-    error::{CommandError, CommandResult},
-    ui::Ui,
-};
 use crate::{
+    commands::ui::Ui,
     config::environment::Environment,
+    operations::error::{CommandError, CommandResult},
     recall::history,
     store::fs::vault::settings_files::{remove_settings, write_copy, write_settings},
 };

@@ -17,15 +17,16 @@ use super::{
     json_edit::{self, Syntax},
 };
 use crate::{
-    commands::{
-        error::{CommandError, CommandResult},
-        ui::{Ui, counted},
-        workspace::Invocation,
-    },
+    commands::ui::Ui,
     config::{
         edit,
         environment::Environment,
         root::{ROOT_FILE_NAME, RootSettings},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        format::counted,
+        workspace::Invocation,
     },
     recall::{
         history,

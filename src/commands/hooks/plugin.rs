@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::entries;
-use crate::commands::ui::shell_quoted;
+use crate::operations::format::shell_quoted;
 
 /// The name of the plugin and of its marketplace.
 pub(crate) const PLUGIN: &str = "memoird";

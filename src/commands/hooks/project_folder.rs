@@ -7,7 +7,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::commands::error::{CommandError, CommandResult};
 use crate::{
     config::{
         CONFIG_FILE_NAME, Config, commented_defaults, edit,
@@ -15,6 +14,7 @@ use crate::{
         root::{ROOT_FILE_NAME, RootFile},
         schema_check::{NAME_CHARS_MAX, is_name_char},
     },
+    operations::error::{CommandError, CommandResult},
     store::fs::{
         layout::Layout,
         lock::DaemonLock,

@@ -18,16 +18,16 @@ use std::{
 use serde_json::Value;
 
 use super::{entries, programs::AgentProgram, project_folder};
-use crate::commands::{
-    GlobalArgs,
-    context::{self, HookAnswer},
-    error::CommandResult,
-    ui::Ui,
-};
 use crate::{
     clock,
+    commands::{
+        GlobalArgs,
+        context::{self, HookAnswer},
+        ui::Ui,
+    },
     config::{Config, api_key, environment::Environment},
     model::command::NESTED_VARIABLE,
+    operations::error::CommandResult,
     privacy::quarantine,
     session::{
         queue::{self, QueuedSession},

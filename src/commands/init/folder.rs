@@ -15,15 +15,17 @@ use super::{
 use crate::{
     commands::{
         GlobalArgs,
-        error::{CommandError, CommandResult},
         hooks::{openclaw, project_folder},
         service::{self, manager},
         ui::Ui,
-        workspace::Invocation,
     },
     config::{
         self, edit,
         root::{ROOT_FILE_NAME, RootFile, RootSettings, ZoneSource},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::Invocation,
     },
     privacy::PrivacyRules,
     store::fs::{

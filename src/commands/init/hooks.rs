@@ -9,7 +9,6 @@ use super::{InitArgs, folder, steps::create_folder};
 use crate::{
     commands::{
         GlobalArgs,
-        error::{CommandError, CommandResult},
         hooks::{
             install::HookSettingsChange,
             openclaw::{self, OpenClawOutcome, OpenClawRequest},
@@ -19,12 +18,18 @@ use crate::{
         },
         import,
         import_sources::ImportSource,
-        ui::{Ui, shell_quoted},
-        workspace::Invocation,
+        ui::Ui,
     },
     config::edit,
-    store::fs::layout::INDEX_FILE,
-    store::fs::vault::settings_files::{write_settings, write_settings_bytes},
+    operations::{
+        error::{CommandError, CommandResult},
+        format::shell_quoted,
+        workspace::Invocation,
+    },
+    store::fs::{
+        layout::INDEX_FILE,
+        vault::settings_files::{write_settings, write_settings_bytes},
+    },
 };
 
 /// What installing or removing hooks did, in sentences.

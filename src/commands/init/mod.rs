@@ -16,10 +16,11 @@ mod wizard;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use super::{
-    GlobalArgs, error::CommandResult, hooks::programs::AgentFlags, ui::Ui, workspace::Invocation,
+use super::{GlobalArgs, hooks::programs::AgentFlags, ui::Ui};
+use crate::{
+    config::zone::ZoneName,
+    operations::{error::CommandResult, workspace::Invocation},
 };
-use crate::config::zone::ZoneName;
 
 /// Set up memory for agents or a folder
 ///

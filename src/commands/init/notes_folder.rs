@@ -8,8 +8,9 @@ use std::{
 
 use super::InitArgs;
 use crate::{
-    commands::ui::{Ui, counted},
+    commands::ui::Ui,
     config::root::ROOT_FILE_NAME,
+    operations::format::counted,
     store::fs::layout::{self, MemoryFileName},
 };
 

@@ -6,12 +6,13 @@ use chrono::NaiveDate;
 use serde::Serialize;
 
 use crate::{
-    commands::ui::{self, Ui, counted, human_size},
+    commands::ui::{self, Ui, human_size},
     memory::{
         address::Stem,
         period::{Grain, Period},
         wisdom::WisdomFile,
     },
+    operations::format::counted,
     store::fs::inventory::{Inventory, SummaryFile},
 };
 

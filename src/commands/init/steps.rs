@@ -9,16 +9,18 @@ use super::{InitArgs, folder::RootFileText};
 use crate::{
     commands::{
         GlobalArgs,
-        error::{CommandError, CommandResult},
         hooks::project_folder,
         service::{
             self,
             unit::{SystemdUnit, UnitState},
         },
         ui::Ui,
-        workspace::Invocation,
     },
     config::{edit, root::ROOT_FILE_NAME},
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::Invocation,
+    },
     store::fs::{
         layout::{INDEX_FILE, Layout, PRIVATE_DIR, USER_NOTES_FILE},
         vault::{Vault, settings_files::write_settings},

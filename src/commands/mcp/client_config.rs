@@ -4,11 +4,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::commands::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::{Ui, shell_quoted},
-    workspace::Invocation,
+use crate::{
+    commands::{GlobalArgs, ui::Ui},
+    operations::{
+        error::{CommandError, CommandResult},
+        format::shell_quoted,
+        workspace::Invocation,
+    },
 };
 
 /// A program that speaks MCP.

@@ -7,11 +7,9 @@ use super::{
     service::ServedFolder,
 };
 use crate::{
-    commands::{
-        error::{CommandError, CommandResult},
-        memories::MemoryTypeFilter,
-    },
+    commands::memories::MemoryTypeFilter,
     memory::typed::{MemoryType, TypedMemory},
+    operations::error::{CommandError, CommandResult},
     privacy::PrivacyRules,
     recall::framing::{self, NOTICE},
 };

@@ -43,11 +43,9 @@ use rmcp::{
 use tokio::sync::Notify;
 
 use self::{server::McpServer, service::McpService, transport::CloseNotifyingWriter};
-use super::{
-    GlobalArgs,
+use super::{GlobalArgs, run::hide_panic_messages, ui::Ui};
+use crate::operations::{
     error::{CommandError, CommandResult},
-    run::hide_panic_messages,
-    ui::Ui,
     workspace::Invocation,
 };
 

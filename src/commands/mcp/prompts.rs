@@ -3,7 +3,7 @@
 use rmcp::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 
 use super::{requests, service::ServedFolder};
-use crate::commands::error::{CommandError, CommandResult};
+use crate::operations::error::{CommandError, CommandResult};
 
 const START: &str = "session_start";
 const END: &str = "session_end";

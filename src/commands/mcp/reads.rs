@@ -6,16 +6,16 @@ use serde_json::Value;
 use super::{
     page_limit::{self, PAGE_BYTES_MAX, PIECES_MAX},
     requests, responses,
-    service::{ServedFolder, silent_ui, with_tool_names},
+    service::{ServedFolder, with_tool_names},
 };
 use crate::{
-    commands::{
+    memory::{address::Stem, period::Period, wisdom::WisdomFile},
+    operations::{
         context, coverage,
         error::{CommandError, CommandResult},
         search, show, trace,
         workspace::MemoryRoot,
     },
-    memory::{address::Stem, period::Period, wisdom::WisdomFile},
     recall::{
         coverage::UncoveredLine,
         framing::{FramedText, NOTICE},
@@ -98,8 +98,7 @@ impl ServedFolder {
         params: &requests::ContextParams,
     ) -> CommandResult<responses::ContextResponse> {
         let budget = params.budget_tokens.map(|it| it.min(20_000));
-        let (composed, _) =
-            context::compose_default(&self.call, &self.agent, budget, &silent_ui())?;
+        let (composed, _) = context::compose_default(&self.call, &self.agent, budget)?;
         let parts = composed.parts.into_iter().map(|it| responses::PartSize {
             name: it.name.to_owned(),
             lines: it.lines,

@@ -8,13 +8,13 @@ use super::{
     service::{ServedFolder, write_not_allowed},
 };
 use crate::{
-    commands::{
+    memory::{address::Stem, period::Period},
+    operations::{
         error::{CommandError, CommandResult},
-        session::record_store,
+        session_records::{RecordFilter, record_store, stored_records},
         show,
     },
-    memory::{address::Stem, period::Period},
-    recall::framing::{self, NOTICE},
+    recall::framing::NOTICE,
     session::save::IMPORT_BYTES_MAX,
 };
 
@@ -23,34 +23,23 @@ impl ServedFolder {
         &self,
         params: &requests::SessionListParams,
     ) -> CommandResult<responses::RecordListResponse> {
-        let root = &self.agent;
         let start =
             page_limit::parse_cursor(params.cursor.as_ref()).map_err(CommandError::usage)?;
         let since = requests::parse_period("since", params.since.as_ref())?.map(Period::first);
         let until = requests::parse_period("until", params.until.as_ref())?.map(Period::last);
-        let mut records = record_store(&self.call, root).records()?;
-        records.retain(|it| {
-            let date = it.header.ended.map(|it| it.date_naive());
-            let date = date.or_else(|| Some(it.header.id.parse::<Stem>().ok()?.date()));
-            let project = it.header.project.as_deref().unwrap_or_default();
-            params.project.as_ref().is_none_or(|it| project.contains(it.trim_end_matches('/')))
-                && params.tag.as_ref().is_none_or(|tag| it.header.tags.contains(tag))
-                && since.is_none_or(|it| date.is_some_and(|date| it <= date))
-                && until.is_none_or(|it| date.is_some_and(|date| date <= it))
-        });
-        records
-            .sort_by(|a, b| b.header.ended.cmp(&a.header.ended).then_with(|| b.path.cmp(&a.path)));
-        let seen = |it: String| framing::sanitize_line(&it, &root.rules);
+        let (project, tag) = (params.project.clone(), params.tag.clone());
+        let filter = RecordFilter { project, tag, since, until };
+        let records = stored_records(&self.call, &self.agent, &filter)?;
         let total = records.len();
         let records = records.into_iter().map(|it| responses::RecordEntry {
-            id: it.header.id,
+            id: it.id,
             path: it.path,
-            project: it.header.project.map(seen),
-            ended: it.header.ended.map(|it| it.to_rfc3339()),
-            agent: it.header.agent.map(seen),
-            description: it.header.description.map(|it| page_limit::truncate_piece(&seen(it))),
-            tags: it.header.tags.into_iter().map(seen).collect(),
-            style: seen(it.header.style),
+            project: it.project,
+            ended: it.ended,
+            agent: it.agent,
+            description: it.description.map(|it| page_limit::truncate_piece(&it)),
+            tags: it.tags,
+            style: it.style,
         });
         let limit = params.limit.unwrap_or(20).clamp(1, 100);
         let (records, next_cursor) = page_limit::cut_page(records.collect(), start, limit);

@@ -6,11 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    commands::{
-        error::{CommandError, CommandResult},
-        memories::MemoryTypeFilter,
-    },
+    commands::memories::MemoryTypeFilter,
     memory::period::Period,
+    operations::error::{CommandError, CommandResult},
 };
 
 /// Whose memory.

@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::{page_limit, reads::date_from_text, requests::MemoryOwner, service::ServedFolder};
 use crate::{
-    commands::{
+    memory::period::{Grain, Period},
+    operations::{
         error::{CommandError, CommandResult},
         show,
         workspace::MemoryRoot,
     },
-    memory::period::{Grain, Period},
     recall::framing::NOTICE,
 };
 

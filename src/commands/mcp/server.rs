@@ -29,7 +29,7 @@ use super::{
     service::{McpService, ServedFolder, with_tool_names},
     tools::{self, ToolSpec},
 };
-use crate::commands::error::{CommandError, CommandErrorKind, CommandResult};
+use crate::operations::error::{CommandError, CommandErrorKind, CommandResult};
 
 /// How many requests are handled at once.
 const CONCURRENT_REQUESTS_MAX: usize = 4;

@@ -8,7 +8,6 @@
 use std::{path::PathBuf, sync::Arc};
 
 use chrono::NaiveDate;
-use serde_json::Value;
 
 use super::{
     page_limit,
@@ -16,15 +15,15 @@ use super::{
     responses,
 };
 use crate::{
-    commands::{
-        GlobalArgs, correct,
-        error::{CommandError, CommandResult},
-        log, status,
-        ui::{ColorChoice, Ui},
-        workspace::{Invocation, MemoryRoot},
-    },
+    commands::GlobalArgs,
     config::root::RootKind,
     memory::log::TextOrigin,
+    operations::{
+        correct,
+        error::{CommandError, CommandResult},
+        log, status,
+        workspace::{Invocation, MemoryRoot},
+    },
     privacy::{PrivacyRules, quarantine},
     recall::{
         framing::{self, NOTICE},
@@ -82,11 +81,6 @@ impl McpService {
             search_cache: Arc::clone(&self.search_cache),
         })
     }
-}
-
-/// Returns a `Ui` that prints nothing; only stderr reaches the person who runs the server.
-pub(super) fn silent_ui() -> Ui {
-    Ui::new(true, true, false, ColorChoice::Never)
 }
 
 impl ServedFolder {
@@ -171,32 +165,28 @@ impl ServedFolder {
 
     pub(super) fn status(&self) -> CommandResult<responses::StatusResponse> {
         const PROBLEMS_MAX: usize = 20;
-        let whole = status::status_json(&self.call, self.agent.vault.layout().root())?;
-        let word = |it: &Value| it.as_str().unwrap_or_default().to_owned();
-        let count = |it: &Value| it.as_array().map_or(0, Vec::len);
-        let list = |key: &str| whole[key].as_array().cloned().unwrap_or_default();
-        let tiers = list("tiers").into_iter().map(|it| responses::TierCounts {
-            tier: word(&it["tier"]),
-            files: it["files"].as_u64().unwrap_or(0),
-            newest: it["newest"].as_str().map(str::to_owned),
-            due: count(&it["due"]),
+        let status = status::root_status(&self.call, self.agent.vault.layout().root())?;
+        let tiers = status.tiers.into_iter().map(|it| responses::TierCounts {
+            tier: it.tier.to_owned(),
+            files: it.files as u64,
+            newest: it.newest,
+            due: it.due.len(),
         });
-        let all = list("problems");
+        let all = status.files.problems;
         let problems = all.iter().take(PROBLEMS_MAX).map(|it| responses::ReportedProblem {
-            path: framing::sanitize_line(&word(&it["path"]), &self.agent.rules),
-            reason: PrivacyRules::mask_message(&page_limit::truncate_piece(&word(&it["reason"]))),
+            path: framing::sanitize_line(&it.path, &self.agent.rules),
+            reason: PrivacyRules::mask_message(&page_limit::truncate_piece(&it.reason)),
         });
         Ok(responses::StatusResponse {
             notice: NOTICE,
-            agent_name: word(&whole["agent_name"]),
+            agent_name: status.folder.agent_name,
             today: self.today().to_string(),
-            zone: word(&whole["zone"]),
+            zone: status.folder.zone,
             tiers: tiers.collect(),
-            daemon_running: whole["daemon"]["running"].as_bool().unwrap_or(false),
-            engine: word(&whole["model"]["engine"]),
-            held_for_review: usize::try_from(whole["quarantined"].as_u64().unwrap_or(0))
-                .unwrap_or(usize::MAX),
-            stuck: count(&whole["parked"]) + count(&whole["failed"]),
+            daemon_running: status.service.daemon.running,
+            engine: status.engine.model.engine.to_owned(),
+            held_for_review: status.files.quarantined,
+            stuck: status.blocked.parked.len() + status.blocked.failed.len(),
             problems: problems.collect(),
             more_problems: all.len().saturating_sub(PROBLEMS_MAX),
             may_write: self.allows_writes,

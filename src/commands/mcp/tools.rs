@@ -17,7 +17,7 @@ use super::{
     requests,
     service::{McpService, ServedFolder, write_not_allowed},
 };
-use crate::commands::error::{CommandError, CommandResult};
+use crate::operations::error::{CommandError, CommandResult};
 
 /// What a tool does to the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

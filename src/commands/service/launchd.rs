@@ -11,8 +11,8 @@ use std::{
 
 use super::file_error;
 use crate::{
-    commands::error::CommandResult,
     config::{api_key, environment::Environment},
+    operations::error::CommandResult,
     store::fs::vault::settings_files::write_settings,
 };
 

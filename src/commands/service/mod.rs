@@ -18,13 +18,14 @@ use self::{
     manager::UnitProperties,
     unit::{SystemdUnit, UnitState},
 };
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult, exit_code_if_failed},
-    ui::Ui,
-    workspace::Invocation,
+use super::{GlobalArgs, error_report::exit_code_if_failed, ui::Ui};
+use crate::{
+    config::environment::Environment,
+    operations::{
+        error::{CommandError, CommandResult},
+        workspace::Invocation,
+    },
 };
-use crate::config::environment::Environment;
 
 /// Install, remove, or inspect the service: a systemd user unit, or a launch agent on macOS
 #[derive(Debug, clap::Args)]

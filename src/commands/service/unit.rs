@@ -9,8 +9,8 @@ use std::{
 };
 
 use crate::{
-    commands::error::CommandResult,
     config::{Config, environment::Environment, settings::Provider},
+    operations::error::CommandResult,
     store::fs::vault::settings_files::write_settings,
 };
 

@@ -11,15 +11,10 @@ use serde::Serialize;
 
 use super::{
     micro::{self, MicroArgs},
-    read_transcript, record_store,
-};
-use crate::commands::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::{Invocation, MODEL_WAIT_MAX, MemoryRoot},
+    read_transcript,
 };
 use crate::{
+    commands::{GlobalArgs, ui::Ui},
     compaction::grounding,
     config::{ConfigError, environment::Environment, settings::EngineKind},
     engine::{
@@ -31,6 +26,11 @@ use crate::{
         },
     },
     model::{WorkOutcome, failure::ErrorClass},
+    operations::{
+        error::{CommandError, CommandResult},
+        session_records::record_store,
+        workspace::{Invocation, MODEL_WAIT_MAX, MemoryRoot},
+    },
     session::{
         self,
         continuation::{self, ContinuationParts, FILES_MAX, FILES_TOKENS_MAX},

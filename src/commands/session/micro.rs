@@ -9,15 +9,10 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::{
-    super::{
-        error::{CommandError, CommandResult},
-        ui::Ui,
-    },
-    open_input, read_transcript,
-};
+use super::{super::ui::Ui, open_input, read_transcript};
 use crate::{
     model::circuit_breaker::CircuitBreaker,
+    operations::error::{CommandError, CommandResult},
     session::{
         micro_compaction::{self, MicroSettings, RewriteStats},
         transcript::TranscriptFormat,

@@ -6,7 +6,7 @@
 
 mod compact;
 mod micro;
-pub(crate) mod records;
+mod records;
 
 use std::{
     io::{self, BufRead, BufReader},
@@ -16,17 +16,18 @@ use std::{
 
 use clap::Subcommand;
 
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandErrorKind, CommandResult, exit_code_if_failed},
-    ui::{Ui, counted},
-    workspace::{Invocation, MemoryRoot},
-};
-use crate::session::{
-    queue::{self, QueueOutcome},
-    save::{SaveError, SessionStore},
-    transcript::{self, Transcript, TranscriptFormat},
-    transcript_file,
+use super::{GlobalArgs, error_report::exit_code_if_failed, ui::Ui};
+use crate::{
+    operations::{
+        error::{CommandError, CommandErrorKind, CommandResult},
+        format::counted,
+        workspace::Invocation,
+    },
+    session::{
+        queue::{self, QueueOutcome},
+        transcript::{self, Transcript, TranscriptFormat},
+        transcript_file,
+    },
 };
 
 /// Summarize sessions of coding agents, and manage their records
@@ -159,28 +160,4 @@ pub(in crate::commands) fn read_transcript(
             "memoird session compact FILE --format claude-code|codex|copilot|gemini|openclaw|opencode|plain",
         )
     })
-}
-
-pub(in crate::commands) fn record_store<'a>(
-    call: &Invocation,
-    root: &'a MemoryRoot,
-) -> SessionStore<'a> {
-    SessionStore {
-        vault: &root.vault,
-        rules: &root.rules,
-        zone: root.settings.zone.name.0,
-        now: call.now,
-    }
-}
-
-impl From<SaveError> for CommandError {
-    fn from(error: SaveError) -> Self {
-        match error {
-            SaveError::Vault(error) => error.into(),
-            SaveError::Lock(error) => error.into(),
-            error @ SaveError::NameTaken { .. } => Self::data(error)
-                .hint("give it another `id:` in its frontmatter, then import it again"),
-            error => Self::data(error).hint("memoird session list"),
-        }
-    }
 }

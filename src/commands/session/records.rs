@@ -2,23 +2,19 @@
 
 use std::{io::Read as _, path::PathBuf, process::ExitCode};
 
-use chrono::NaiveDate;
 use serde::Serialize;
 
-use super::{open_input, record_store};
-use crate::commands::{
-    GlobalArgs,
-    error::{CommandError, CommandResult},
-    ui::Ui,
-    workspace::{self, Invocation, MemoryRoot},
-};
+use super::open_input;
 use crate::{
+    commands::{GlobalArgs, ui::Ui},
     memory::address::Stem,
-    recall::{framing::FramedText, search::time::date_words::DateWords},
-    session::{
-        record,
-        save::{IMPORT_BYTES_MAX, StoredRecord},
+    operations::{
+        error::{CommandError, CommandResult},
+        session_records::{RecordFilter, record_store, stored_records},
+        workspace::{self, Invocation, MemoryRoot},
     },
+    recall::{framing::FramedText, search::time::date_words::DateWords},
+    session::{record, save::IMPORT_BYTES_MAX},
     store::fs::layout::FileKind,
 };
 
@@ -63,24 +59,6 @@ pub(super) struct SessionImportArgs {
     file: PathBuf,
 }
 
-/// A record of a session, sanitized.
-#[derive(Serialize)]
-pub(crate) struct RecordListItem {
-    pub(crate) id: String,
-    pub(crate) path: String,
-    pub(crate) project: Option<String>,
-    pub(crate) branch: Option<String>,
-    pub(crate) started: Option<String>,
-    pub(crate) ended: Option<String>,
-    pub(crate) agent: Option<String>,
-    pub(crate) description: Option<String>,
-    pub(crate) tags: Vec<String>,
-    pub(crate) style: String,
-    pub(crate) transcript: Option<String>,
-    pub(crate) session: Option<String>,
-    pub(crate) logged: bool,
-}
-
 #[derive(Serialize)]
 struct RecordReport<'a> {
     path: &'a str,
@@ -99,7 +77,13 @@ struct RecordImportReport {
 pub(super) fn list(global: &GlobalArgs, args: &SessionListArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
     let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
-    let records = stored_records(&call, &root, |it| args.matches(it, today))?;
+    let filter = RecordFilter {
+        project: args.project.clone(),
+        tag: args.tag.clone(),
+        since: args.since.as_ref().map(|it| it.days(today).0),
+        until: args.until.as_ref().map(|it| it.days(today).1),
+    };
+    let records = stored_records(&call, &root, &filter)?;
     if ui.is_json() {
         ui.json(&serde_json::json!({ "records": records }));
     } else if records.is_empty() {
@@ -124,58 +108,6 @@ pub(super) fn list(global: &GlobalArgs, args: &SessionListArgs, ui: &Ui) -> Comm
         ui.table(&["id", "ended", "style", "project", "about"], &rows);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the records that match, the newest first, sanitized.
-pub(crate) fn stored_records(
-    call: &Invocation,
-    root: &MemoryRoot,
-    matches: impl Fn(&StoredRecord) -> bool,
-) -> CommandResult<Vec<RecordListItem>> {
-    let mut records = record_store(call, root).records()?;
-    records.retain(matches);
-    records.sort_by(|a, b| b.header.ended.cmp(&a.header.ended).then_with(|| b.path.cmp(&a.path)));
-    Ok(records.into_iter().map(|it| list_item(root, it)).collect())
-}
-
-impl SessionListArgs {
-    fn matches(&self, record: &StoredRecord, today: NaiveDate) -> bool {
-        let header = &record.header;
-        let date = header.ended.map(|it| it.date_naive());
-        let date = date.or_else(|| Some(header.id.parse::<Stem>().ok()?.date()));
-        let project = header.project.as_deref().unwrap_or_default();
-        self.project.as_deref().is_none_or(|it| project.contains(it.trim_end_matches('/')))
-            && self.tag.as_ref().is_none_or(|it| header.tags.contains(it))
-            && self
-                .since
-                .as_ref()
-                .is_none_or(|it| date.is_some_and(|date| it.days(today).0 <= date))
-            && self
-                .until
-                .as_ref()
-                .is_none_or(|it| date.is_some_and(|date| date <= it.days(today).1))
-    }
-}
-
-/// Returns a sanitized record, because others may have written it.
-fn list_item(root: &MemoryRoot, record: StoredRecord) -> RecordListItem {
-    let seen = |text: String| crate::recall::framing::sanitize_line(&text, &root.rules);
-    let header = record.header;
-    RecordListItem {
-        id: header.id,
-        path: record.path,
-        project: header.project.map(seen),
-        branch: header.branch.map(seen),
-        started: header.started.map(|it| it.to_rfc3339()),
-        ended: header.ended.map(|it| it.to_rfc3339()),
-        agent: header.agent.map(seen),
-        description: header.description.map(seen),
-        tags: header.tags.into_iter().map(seen).collect(),
-        style: seen(header.style),
-        transcript: header.transcript.map(seen),
-        session: header.session.map(seen),
-        logged: header.is_logged,
-    }
 }
 
 pub(super) fn show(global: &GlobalArgs, args: &SessionShowArgs, ui: &Ui) -> CommandResult {

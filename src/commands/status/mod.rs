@@ -1,52 +1,20 @@
-//! `memoird status`: what is in the folder, what is due and why, and whether a daemon runs.
-//!
-//! Never writes, and does not create a database.
+//! `memoird status`: shows what is in the folder, what is due and why, and whether a daemon runs.
 
-mod daemon;
-mod embeddings;
-mod engine;
-pub(crate) mod health;
-mod jobs;
-pub(super) mod problems;
-mod sessions;
 mod text;
 
-use std::{path::Path, process::ExitCode};
+use std::process::ExitCode;
 
-use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use self::{
-    daemon::{DaemonStatus, ScheduleEntry, WatcherStatus},
-    embeddings::EmbeddingsStatus,
-    engine::{BudgetStatus, EngineStatus},
-    jobs::{DueJob, LastRunStatus, NextDueJob, StuckJob, TierReport},
-    problems::{LogScan, StatusProblem},
-    sessions::SessionQueueStatus,
-};
-use super::{
-    GlobalArgs,
-    error::{CommandError, CommandResult, exit_code_if_failed},
-    ui::Ui,
-    workspace::{Invocation, MemoryRoot},
-};
+use super::{GlobalArgs, error_report::exit_code_if_failed, ui::Ui};
 use crate::{
-    compaction::{
-        self, CompactionError, RootSnapshot,
-        forget::pending,
-        integrity::{
-            check::{self, CheckOutcome},
-            vanished_files,
-        },
-        plan::{CompactionPlan, Selection},
-        review,
-        undo::resume,
-        up_to_date,
+    config,
+    operations::{
+        error::CommandResult,
+        format::with_tilde,
+        status::{DAILY, StatusReport, problems, root_status},
+        workspace::Invocation,
     },
-    config::{self, root::ZoneSource},
-    engine::configured,
-    privacy::PrivacyRules,
-    store::db::lineage::{Lineage, LineageError, jobs::JobRow},
 };
 
 /// Show what is in the folder, what is due, and why
@@ -54,99 +22,6 @@ use crate::{
 /// The exit code is 1 if a job is stuck or failed when it was last tried.
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {}
-
-/// The status of one root; a document of `schema/status.schema.json`.
-#[derive(Serialize)]
-struct StatusReport {
-    #[serde(flatten)]
-    folder: FolderStatus,
-    tiers: Vec<TierReport>,
-    #[serde(flatten)]
-    service: ServiceState,
-    #[serde(flatten)]
-    engine: EngineUse,
-    #[serde(flatten)]
-    blocked: BlockedJobs,
-    #[serde(flatten)]
-    files: FileFindings,
-    /// Sessions that hooks queued, of this folder and of projects without one.
-    sessions: SessionQueueStatus,
-    #[serde(flatten)]
-    runs: RunTimes,
-}
-
-/// Which folder it is, and whose.
-#[derive(Serialize)]
-struct FolderStatus {
-    root: String,
-    agent_name: String,
-    zone: String,
-    /// Where the time zone is configured.
-    zone_source: &'static str,
-    /// The host that writes here, if it is another one.
-    writer: Option<String>,
-}
-
-/// Whether and when a daemon works on the folder.
-#[derive(Serialize)]
-struct ServiceState {
-    schedule: Vec<ScheduleEntry>,
-    daemon: DaemonStatus,
-    watcher: WatcherStatus,
-}
-
-/// What drafts, and what it may spend.
-#[derive(Serialize)]
-struct EngineUse {
-    model: EngineStatus,
-    budget: BudgetStatus,
-    /// The embedding server for semantic search.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    embeddings: Option<EmbeddingsStatus>,
-}
-
-/// Jobs that do not simply run when due.
-#[derive(Serialize)]
-struct BlockedJobs {
-    parked: Vec<StuckJob>,
-    /// Undone jobs that wait for changed sources.
-    undone: Vec<StuckJob>,
-    /// Due jobs that failed when last tried.
-    failed: Vec<StuckJob>,
-}
-
-/// Files that need attention.
-#[derive(Serialize)]
-struct FileFindings {
-    quarantined: usize,
-    /// How many logs are in the archive.
-    archived: usize,
-    /// Files with names of generated files that memoird did not write.
-    foreign: Vec<ForeignFile>,
-    problems: Vec<StatusProblem>,
-}
-
-/// The last run, and when the next one is due.
-#[derive(Serialize)]
-struct RunTimes {
-    last_run: Option<LastRunStatus>,
-    /// The period that becomes due next, and when.
-    next_due: Option<NextDueJob>,
-    /// Why due jobs have not run yet.
-    not_yet: Option<String>,
-    /// How many jobs wait for logs that changed within `compaction.quiet`.
-    settling: usize,
-    /// When something may become due although no file changes.
-    #[serde(skip)]
-    plan_valid_until: DateTime<Utc>,
-}
-
-#[derive(Serialize)]
-struct ForeignFile {
-    tier: &'static str,
-    period: String,
-    path: String,
-}
 
 #[derive(Serialize)]
 struct AllRootsReport {
@@ -214,7 +89,7 @@ fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
         .iter()
         .map(|it| match it {
             RootStatus::Available(it) => vec![
-                with_tilde(&it.folder.root, call),
+                with_tilde(&it.folder.root, &call.environment.home),
                 it.tiers.iter().find(|it| it.tier == DAILY).map_or(0, |it| it.files).to_string(),
                 it.due().count().to_string(),
                 (it.blocked.parked.len() + it.blocked.failed.len()).to_string(),
@@ -223,7 +98,7 @@ fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
             ],
             RootStatus::Unavailable { root, error } => {
                 let unknown = || "-".to_owned();
-                let root = with_tilde(root, call);
+                let root = with_tilde(root, &call.environment.home);
                 vec![root, unknown(), unknown(), unknown(), unknown(), error.clone()]
             }
         })
@@ -234,253 +109,4 @@ fn all_roots(call: &Invocation, ui: &Ui) -> ExitCode {
     }
     ui.note("`memoird --root DIR status` shows one in detail");
     exit_code_if_failed(!is_healthy)
-}
-
-/// Returns a path with `~` for the user's home.
-pub(crate) fn with_tilde(path: &str, call: &Invocation) -> String {
-    match Path::new(path).strip_prefix(&call.environment.home) {
-        Ok(below) => format!("~/{}", below.display()),
-        Err(_) => path.to_owned(),
-    }
-}
-
-/// Returns the status of one root as the document that `--json` prints.
-pub(super) fn status_json(call: &Invocation, path: &Path) -> CommandResult<serde_json::Value> {
-    serde_json::to_value(root_status(call, path)?).map_err(CommandError::data)
-}
-
-/// The name of the tier of logs.
-const DAILY: &str = "daily";
-
-fn root_status(call: &Invocation, path: &Path) -> CommandResult<StatusReport> {
-    let root = call.open_root(path)?;
-    let settings = &root.settings;
-    let zone = settings.zone.name.0;
-    let now = call.now;
-    let mut problems = Vec::new();
-    let inputs = match gather(&root, now) {
-        // The files can be shown without the database.
-        Err(CompactionError::Lineage(
-            error @ (LineageError::Damaged { .. } | LineageError::ForeignDatabase { .. }),
-        )) => {
-            let path = DATABASE_PATH.to_owned();
-            problems.push(StatusProblem { path, reason: error.to_string() });
-            StatusInputs::read(&root, None, now)
-        }
-        inputs => inputs,
-    };
-    let StatusInputs { view, plan, findings, logs, quarantined_in_summaries } = inputs?;
-    if problems.is_empty() {
-        let path = DATABASE_PATH.to_owned();
-        problems.extend(
-            findings
-                .disagreements
-                .into_iter()
-                .map(|reason| StatusProblem { path: path.clone(), reason }),
-        );
-    }
-    problems.extend(folder_problems(&root, findings.missing, findings.unfinished_undo)?);
-    problems.extend(problems::rival_problem(call, &settings.path));
-    let log_chars = logs.chars;
-    problems.extend(problems::collect_problems(&root, &view, &plan, logs));
-    let (daemon, watcher) = daemon::daemon_status(&root, zone)?;
-    let schedule = daemon::schedule(&settings.settings, zone, now);
-    let is_due = !plan.jobs.is_empty() || !plan.due_after.is_empty();
-    let not_yet = is_due.then(|| daemon::delay_reason(&root, &daemon, &schedule));
-    let (model, budget) = engine::engine_status(call, &root)?;
-    let foreign = plan.foreign.iter().map(|&(tier, period)| ForeignFile {
-        tier: tier.name(),
-        period: period.to_string(),
-        path: root.vault.layout().summary(period),
-    });
-    Ok(StatusReport {
-        folder: FolderStatus {
-            root: settings.path.display().to_string(),
-            agent_name: PrivacyRules::default().sanitize_agent_name(&settings.agent_name),
-            zone: settings.zone.name.to_string(),
-            zone_source: zone_source(settings.zone.source),
-            writer: settings.writer.clone().filter(|it| *it != call.environment.host),
-        },
-        tiers: jobs::tier_reports(&view.inventory, &plan, log_chars),
-        service: ServiceState { schedule, daemon, watcher },
-        engine: EngineUse {
-            model,
-            budget,
-            embeddings: embeddings::embeddings_status(call, &root)?,
-        },
-        blocked: BlockedJobs {
-            parked: jobs::stuck_jobs(&plan),
-            undone: findings.undone,
-            failed: findings.failed,
-        },
-        files: FileFindings {
-            quarantined: findings.review_queue + quarantined_in_summaries,
-            archived: view.inventory.archived.len(),
-            foreign: foreign.collect(),
-            problems,
-        },
-        sessions: SessionQueueStatus::read(call, &settings.path),
-        runs: RunTimes {
-            last_run: findings.last_run,
-            next_due: jobs::next_due(&plan, zone),
-            not_yet,
-            settling: jobs::settling_jobs(&plan),
-            plan_valid_until: up_to_date::plan_valid_until(&plan, &view.inventory, settings, now),
-        },
-    })
-}
-
-/// The database, as problems name it.
-const DATABASE_PATH: &str = ".memoird/lineage.db";
-
-/// Returns problems that keep the folder from being written, and unfinished work.
-fn folder_problems(
-    root: &MemoryRoot,
-    missing: Option<compaction::VanishedFiles>,
-    unfinished_undo: Option<String>,
-) -> CommandResult<Vec<StatusProblem>> {
-    let layout = root.vault.layout();
-    let missing = missing.map(|it| StatusProblem {
-        path: root.settings.memory_dir.display().to_string(),
-        reason: format!(
-            "{it}; nothing is written until they are restored, or until \
-             `memoird compact --accept-missing` accepts that they are gone"
-        ),
-    });
-    let path = layout.decisions();
-    let decisions = vanished_files::decisions_damage(&root.vault)?.map(|why| StatusProblem {
-        reason: format!(
-            "{}, so nothing is written: `memoird doctor --repair` restores it as it was after the last \
-             run, `memoird compact --accept-missing` accepts it as it is",
-            why.trim_start_matches(&format!("`{path}` "))
-        ),
-        path,
-    });
-    let forget = pending::unfinished_message(&root.vault)
-        .map(|reason| StatusProblem { path: layout.forget_state(), reason });
-    let undo = unfinished_undo.map(|reason| StatusProblem { path: layout.undo_state(), reason });
-    Ok([missing, decisions, forget, undo].into_iter().flatten().collect())
-}
-
-/// What the files and the database contain.
-struct StatusInputs {
-    view: RootSnapshot,
-    plan: CompactionPlan,
-    findings: DatabaseFindings,
-    logs: LogScan,
-    /// How many lines of weeks and months wait for `review`.
-    quarantined_in_summaries: usize,
-}
-
-struct DatabaseFindings {
-    failed: Vec<StuckJob>,
-    undone: Vec<StuckJob>,
-    unfinished_undo: Option<String>,
-    last_run: Option<LastRunStatus>,
-    missing: Option<compaction::VanishedFiles>,
-    /// Where the last receipts and the files disagree.
-    disagreements: Vec<String>,
-    /// How many lines of logs and proposed changes wait for `review`.
-    review_queue: usize,
-}
-
-fn gather(root: &MemoryRoot, now: DateTime<Utc>) -> Result<StatusInputs, CompactionError> {
-    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-    StatusInputs::read(root, lineage.as_ref(), now)
-}
-
-impl StatusInputs {
-    fn read(
-        root: &MemoryRoot,
-        lineage: Option<&Lineage>,
-        now: DateTime<Utc>,
-    ) -> Result<Self, CompactionError> {
-        let settings = &root.settings;
-        let (view, receipts) = compaction::read_snapshot_with_receipts(&root.vault, lineage)?;
-        let selection = Selection::default();
-        let plan = compaction::plan_snapshot(
-            &view,
-            settings,
-            &configured::engine_id(&settings.settings),
-            &selection,
-            now,
-        );
-        // Reads the logs while this thread queries the database.
-        let (findings, logs, quarantined) = std::thread::scope(|scope| {
-            let inventory = &view.inventory;
-            let files = scope.spawn(move || {
-                let logs = LogScan::read(root, inventory);
-                (
-                    logs,
-                    review::quarantined_in_summaries(&root.vault, inventory, false)
-                        .map(|it| it.len()),
-                )
-            });
-            let findings = Self::query_database(root, lineage, &receipts, &view, &plan);
-            let (logs, quarantined) =
-                files.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            (findings, logs, quarantined)
-        });
-        Ok(Self {
-            view,
-            plan,
-            findings: findings?,
-            logs: logs?,
-            quarantined_in_summaries: quarantined?,
-        })
-    }
-
-    fn query_database(
-        root: &MemoryRoot,
-        lineage: Option<&Lineage>,
-        receipts: &[JobRow],
-        view: &RootSnapshot,
-        plan: &CompactionPlan,
-    ) -> Result<DatabaseFindings, CompactionError> {
-        let settings = &root.settings;
-        let failed = jobs::failed_jobs(receipts, plan);
-        let undone = jobs::undone_jobs(receipts, view, plan);
-        let unfinished_undo = resume::unfinished_message(&root.vault, lineage)?;
-        let last_run = jobs::last_run(lineage, receipts, settings.zone.name.0)?;
-        let missing =
-            lineage.map(|it| vanished_files::find_vanished(&root.vault, it)).transpose()?.flatten();
-        let inventory = Some(&view.inventory);
-        let checks = [
-            check::receipts(&root.vault, lineage, receipts, inventory),
-            check::commit_marker(root.vault.layout(), lineage),
-        ];
-        let disagreements = checks.into_iter().filter_map(|it| match it {
-            Ok(CheckOutcome::Failed(found)) => Some(found),
-            _ => None,
-        });
-        Ok(DatabaseFindings {
-            failed,
-            undone,
-            unfinished_undo,
-            last_run,
-            missing,
-            disagreements: disagreements.flatten().collect(),
-            review_queue: lineage.map_or(Ok(0), Lineage::review_queue_len)?,
-        })
-    }
-}
-
-impl StatusReport {
-    fn is_healthy(&self) -> bool {
-        self.blocked.parked.is_empty() && self.blocked.failed.is_empty()
-    }
-
-    fn due(&self) -> impl Iterator<Item = &DueJob> {
-        self.tiers.iter().flat_map(|it| &it.due)
-    }
-}
-
-fn zone_source(source: ZoneSource) -> &'static str {
-    match source {
-        ZoneSource::Call => "this call",
-        ZoneSource::Config => "config.yaml",
-        ZoneSource::RootFile => "memoird.yaml",
-        ZoneSource::System => "the system",
-        ZoneSource::Nobody => "nobody",
-    }
 }

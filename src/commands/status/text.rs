@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    BlockedJobs, DAILY, EngineUse, FileFindings, FolderStatus, ServiceState, StatusReport,
-    daemon::{ScheduleEntry, WatcherStatus},
-    jobs::{StuckJob, TierReport},
-};
 use crate::{
-    commands::ui::{self, Ui, counted},
+    commands::ui::{self, Ui},
     memory::{item::Tier, period::Period},
+    operations::{
+        format::counted,
+        status::{
+            BlockedJobs, DAILY, EngineUse, FileFindings, FolderStatus, ServiceState, StatusReport,
+            daemon::{ScheduleEntry, WatcherStatus},
+            jobs::{StuckJob, TierReport},
+        },
+    },
 };
 
 /// How many entries of a list are shown without `--verbose`.

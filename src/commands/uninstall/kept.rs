@@ -8,11 +8,12 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    commands::{
-        ui::{Ui, counted, shell_quoted},
+    commands::ui::Ui,
+    config::root::ROOT_FILE_NAME,
+    operations::{
+        format::{counted, shell_quoted},
         workspace::Invocation,
     },
-    config::root::ROOT_FILE_NAME,
     store::fs::{layout::PRIVATE_DIR, vault::Vault},
 };
 

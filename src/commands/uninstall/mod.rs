@@ -19,7 +19,7 @@ use serde::Serialize;
 use self::kept::Kept;
 use super::{
     GlobalArgs,
-    error::{CommandError, CommandResult, exit_code_if_failed},
+    error_report::exit_code_if_failed,
     hooks::{
         install::HookSettingsChange,
         openclaw::{self, OpenClawRequest},
@@ -27,10 +27,16 @@ use super::{
         project_folder,
     },
     service::{ManagedService, remove_empty_parents},
-    ui::{Ui, counted},
-    workspace::Invocation,
+    ui::Ui,
 };
-use crate::session::queue;
+use crate::{
+    operations::{
+        error::{CommandError, CommandResult},
+        format::counted,
+        workspace::Invocation,
+    },
+    session::queue,
+};
 
 /// The folder of sessions that wait to be saved.
 const SPOOL: &str = "spool";

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::or_error;
 use crate::{
-    commands::{
+    operations::{
         error::CommandResult,
         status::health::EngineHealth,
         usage::{UsageReport, usage_of},

@@ -4,14 +4,14 @@ use maud::{Markup, html};
 
 use super::{age, memory_file, or_error, page_of_file};
 use crate::{
-    commands::{
-        error::{CommandError, CommandResult},
-        history::HistoryReader,
-        workspace::no_such_file,
-    },
     memory::{
         joined,
         typed::{MemoryType, TypedMemory},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        history::HistoryReader,
+        workspace::no_such_file,
     },
     recall::{
         framing::sanitize_line,

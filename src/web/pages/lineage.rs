@@ -7,15 +7,15 @@ use maud::{Markup, html};
 
 use super::{cut, memory_file, or_error, page_of_file};
 use crate::{
-    commands::{
-        error::CommandResult,
-        trace::{trace_to_derived, trace_to_sources},
-        workspace::no_such_file,
-    },
     memory::{
         address::Stem,
         item::Item,
         period::{Grain, Period},
+    },
+    operations::{
+        error::CommandResult,
+        trace::{trace_to_derived, trace_to_sources},
+        workspace::no_such_file,
     },
     privacy::quarantine::PLACEHOLDER,
     recall::trace::{DerivedItem, SourceRange, Trace, TraceUp, TracedItem},

@@ -8,11 +8,11 @@ use super::{
     timeline::neighbours,
 };
 use crate::{
-    commands::{error::CommandResult, workspace::no_such_file},
     memory::{
         address::Stem,
         period::{Grain, Period},
     },
+    operations::{error::CommandResult, workspace::no_such_file},
     privacy::SanitizedLine,
     web::{
         address::{LINES_PER_PART, PageAddress},

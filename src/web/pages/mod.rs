@@ -21,7 +21,7 @@ use super::{
     layout::PageContent,
 };
 use crate::{
-    commands::{
+    operations::{
         error::{CommandError, CommandResult},
         workspace::no_such_file,
     },

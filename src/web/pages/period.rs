@@ -9,11 +9,11 @@ use super::{
     timeline::{FolderTimeline, neighbours},
 };
 use crate::{
-    commands::error::CommandResult,
     memory::{
         address::Stem,
         period::{Grain, Period},
     },
+    operations::error::CommandResult,
     recall::coverage::Coverage,
     web::{address::PageAddress, context::PageContext, layout::PageContent, markdown, svg},
 };

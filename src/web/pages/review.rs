@@ -10,12 +10,12 @@ use super::{
     memory_file, page_of_file,
 };
 use crate::{
-    commands::{
+    memory::item::Item,
+    operations::{
         correct,
         error::CommandResult,
-        review::{self, ReviewEntry},
+        review::queue::{self, ReviewEntry},
     },
-    memory::item::Item,
     privacy::quarantine::PLACEHOLDER,
     web::{
         address::PageAddress,
@@ -33,7 +33,7 @@ const TEXT_BYTES_MAX: usize = 2_000;
 pub(super) fn render(context: &PageContext, fields: &Fields) -> CommandResult<PageContent> {
     let decided = fields.get("decided").is_some();
     let entries = if decided {
-        Arc::new(review::entries(&review::load_queue(&context.root, true)?))
+        Arc::new(queue::entries(&queue::load_queue(&context.root, true)?))
     } else {
         context.review_entries()?
     };

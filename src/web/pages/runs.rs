@@ -4,16 +4,16 @@ use maud::{Markup, html};
 
 use super::{or_error, page_of_file, problem};
 use crate::{
-    commands::{
-        error::{CommandError, CommandResult},
-        history::{HistoryReader, RunSummary, recorded_run, recorded_runs},
-        status::health::{FolderHealth, JobState, daemon_state},
-        ui::counted,
-        undo,
-    },
     compaction::{
         report,
         undo::{UndoPlan, UndoRequest},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        format::counted,
+        history::{HistoryReader, RunSummary, recorded_run, recorded_runs},
+        status::health::{FolderHealth, JobState, daemon_state},
+        undo,
     },
     privacy::PrivacyRules,
     store::db::lineage::jobs::{JobRow, RunId},

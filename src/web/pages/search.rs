@@ -4,11 +4,11 @@ use maud::{Markup, html};
 
 use super::page_of_file;
 use crate::{
-    commands::{
+    memory::typed::MemoryType,
+    operations::{
         error::{CommandError, CommandResult},
         search,
     },
-    memory::typed::MemoryType,
     recall::{
         framing::sanitize_line,
         search::{

@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 
 use crate::{
-    commands::{
+    memory::address::Stem,
+    operations::{
         error::CommandResult,
-        session::records::{RecordListItem, stored_records},
+        session_records::{RecordFilter, RecordListItem, stored_records},
         workspace::no_such_file,
     },
-    memory::address::Stem,
     recall::framing::sanitize_line,
     web::{
         address::PageAddress,
@@ -26,7 +26,7 @@ const LINES_MAX: usize = 1_500;
 const CHARS_MAX: usize = 150_000;
 
 pub(super) fn render(context: &PageContext) -> CommandResult<PageContent> {
-    let records = stored_records(&context.call, &context.root, |_| true)?;
+    let records = stored_records(&context.call, &context.root, &RecordFilter::default())?;
     let body = html! {
         @if records.is_empty() {
             p { "There are no records of sessions. " code { "memoird session compact FILE" } " writes one from a transcript." }

@@ -7,11 +7,6 @@ use maud::{Markup, html};
 
 use super::size;
 use crate::{
-    commands::{
-        error::{CommandError, CommandResult},
-        ui::counted,
-        workspace::{Invocation, MemoryRoot},
-    },
     compaction::{
         self, RootSnapshot,
         plan::{CompactionPlan, Selection, WaitCause},
@@ -21,6 +16,11 @@ use crate::{
     memory::{
         item::Tier,
         period::{Grain, Period},
+    },
+    operations::{
+        error::{CommandError, CommandResult},
+        format::counted,
+        workspace::{Invocation, MemoryRoot},
     },
     privacy::PrivacyRules,
     store::{

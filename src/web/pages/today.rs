@@ -5,16 +5,16 @@ use maud::{Markup, html};
 
 use super::{age, cut, line_list, or_error};
 use crate::{
-    commands::{
-        error::CommandResult,
-        history::HistoryReader,
-        review::ReviewEntry,
-        status::health::{FolderHealth, daemon_state},
-        ui::counted,
-    },
     memory::{
         joined,
         wisdom::{WisdomEntry, WisdomPart},
+    },
+    operations::{
+        error::CommandResult,
+        format::counted,
+        history::HistoryReader,
+        review::queue::ReviewEntry,
+        status::health::{FolderHealth, daemon_state},
     },
     privacy::quarantine,
     recall::framing::sanitize_line,

@@ -5,13 +5,13 @@ use maud::{Markup, html};
 
 use super::age;
 use crate::{
-    commands::error::CommandResult,
     memory::{
         address::Citation,
         item::Item,
         statement::{MemoryStatement, StatementKind, statements_of},
         typed::{MemoryType, TypedMemory},
     },
+    operations::error::CommandResult,
     recall::framing::{self, sanitize_line},
     web::{address::PageAddress, context::PageContext, layout::PageContent, markdown},
 };

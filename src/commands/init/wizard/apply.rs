@@ -14,20 +14,22 @@ use super::{
 };
 use crate::{
     commands::{
-        GlobalArgs, compact,
-        error::{CommandError, CommandErrorKind, CommandResult},
+        GlobalArgs,
         hooks::{
             openclaw::{self, OpenClawRequest},
             programs::{AgentFlags, AgentProgram},
         },
-        import, run_lock,
+        import,
         service::ManagedService,
-        ui::{Ui, counted},
+        ui::Ui,
+    },
+    config::settings::EngineKind,
+    operations::{
+        compact::compact_all,
+        error::{CommandError, CommandErrorKind, CommandResult},
+        format::counted,
         workspace::Invocation,
     },
-    compaction::plan::Selection,
-    config::settings::EngineKind,
-    recall::search,
     store::fs::layout::WISDOM_FILE,
 };
 
@@ -300,18 +302,12 @@ fn compact_folder(call: &Invocation, path: &Path, ui: &Ui) -> CommandResult<Opti
     if root.settings.settings.engine != EngineKind::Extractive {
         return Ok(None);
     }
-    compact::require_writer(call, &root)?;
-    root.require_memory_folder()?;
-    run_lock::wait_for_run_lock(&root, ui)?;
-    let engine = root.engine(call)?;
-    let outcome = compact::compact_due(call, &root, engine.as_ref(), &Selection::default(), ui)?;
+    let outcome = compact_all(call, &root, ui)?;
     if outcome.report.failed > 0 {
         let what = counted(outcome.report.failed, "job failed", "jobs failed");
         return Err(CommandError::new(CommandErrorKind::Job, what));
     }
     let inventory = root.vault.scan(&HashMap::new())?.inventory;
-    // If this fails, the next search indexes the files or reports the error.
-    drop(search::update_index(&root.vault, &inventory));
     let wisdom = root.read_sanitized(&root.vault.layout().wisdom())?.map(|it| it.text);
     Ok(Some(FirstResult {
         root: path.to_owned(),

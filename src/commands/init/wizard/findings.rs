@@ -10,14 +10,13 @@ use super::super::{
 use crate::{
     commands::{
         GlobalArgs,
-        error::CommandResult,
         hooks::{programs::AgentProgram, project_folder},
         import,
         service::{self, ManagedService, unit::UnitState},
         ui::Ui,
-        workspace::Invocation,
     },
     config::{Config, root::ROOT_FILE_NAME, settings::EngineKind},
+    operations::{error::CommandResult, workspace::Invocation},
 };
 
 /// Everything that the plan depends on.

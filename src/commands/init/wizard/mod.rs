@@ -16,14 +16,13 @@ use std::process::ExitCode;
 
 use self::{findings::Place, plan::SetupPlan, report::WizardReport};
 use super::{InitArgs, report::InitReport};
-use crate::commands::{
-    GlobalArgs,
-    error::{CommandResult, exit_code_if_failed},
-    hooks::programs::AgentProgram,
-    ui::Ui,
-    workspace::Invocation,
+use crate::{
+    commands::{
+        GlobalArgs, error_report::exit_code_if_failed, hooks::programs::AgentProgram, ui::Ui,
+    },
+    operations::{error::CommandResult, workspace::Invocation},
+    store::fs::layout::Layout,
 };
-use crate::store::fs::layout::Layout;
 
 /// Returns whether a call without arguments starts the wizard: if a person can answer, if the answer is given, or in
 /// the home folder, which is no memory folder. Otherwise a script sets up the current folder.

@@ -15,7 +15,10 @@ use super::{
     super::hooks::HookState,
     findings::{Findings, FoundAgent, HomelessSession, Place},
 };
-use crate::commands::{hooks::programs::AgentProgram, service::unit::UnitState, ui::counted};
+use crate::{
+    commands::{hooks::programs::AgentProgram, service::unit::UnitState},
+    operations::format::counted,
+};
 
 /// The folder of memory folders in the home folder.
 const PROJECTS_DIR: &str = "memories";

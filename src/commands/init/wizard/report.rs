@@ -11,11 +11,11 @@ use super::{
     findings::{Findings, Place},
     plan::SetupPlan,
 };
-use crate::commands::{
-    service::unit::UnitState,
-    ui::{Ui, counted},
+use crate::{
+    commands::{service::unit::UnitState, ui::Ui},
+    operations::format::counted,
+    store::fs::layout::INDEX_FILE,
 };
-use crate::store::fs::layout::INDEX_FILE;
 
 /// How many lines of `WISDOM.md` are shown at the end.
 const WISDOM_LINES_MAX: usize = 40;

@@ -1,4 +1,4 @@
-//! Opens what a verb works on: configuration, root, vault, database.
+//! Opens what a call works on: configuration, root, vault, database.
 
 use std::{
     collections::HashMap,
@@ -10,14 +10,14 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use super::{
-    GlobalArgs,
     error::{CommandError, CommandErrorKind, CommandResult},
-    ui::{Ui, counted},
+    format::counted,
 };
 use crate::{
     clock,
     compaction::{Compactor, RunContext},
     config::{self, Config, environment::Environment, root::RootSettings},
+    daemon::error::RootError,
     engine::{Engine, configured},
     memory::{
         address::Stem,
@@ -46,8 +46,17 @@ use crate::{
     },
 };
 
-/// How long a command waits in total for a failing model.
-pub(super) const MODEL_WAIT_MAX: Duration = Duration::from_secs(20);
+/// How long a call waits in total for a failing model.
+pub(crate) const MODEL_WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// What a call changes of the user's configuration.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ConfigOverrides {
+    /// The file that is read instead of the user's.
+    pub(crate) file: Option<PathBuf>,
+    /// Keys and their values: `compaction.weekly.ratio=0.1`.
+    pub(crate) set: Vec<String>,
+}
 
 /// The configuration and the time of a call.
 #[derive(Debug)]
@@ -69,40 +78,10 @@ pub(crate) struct MemoryRoot {
 
 impl Invocation {
     /// Reads the configuration and the clock.
-    pub(crate) fn load(global: &GlobalArgs) -> CommandResult<Self> {
-        let around = Environment::read()?;
-        let config = Config::load(global.config.as_deref(), &global.set, &around)?;
-        Ok(Self { environment: around, config, now: clock::now()? })
-    }
-
-    /// Reads the configuration and the clock, and opens the selected root.
-    pub(super) fn with_root(global: &GlobalArgs) -> CommandResult<(Self, MemoryRoot)> {
-        let call = Self::load(global)?;
-        let root = call.selected_root(global)?;
-        Ok((call, root))
-    }
-
-    /// Opens the selected root, to write to it. If neither an option nor the current folder names it, prints its
-    /// path, because the user may expect another one.
-    pub(super) fn with_root_to_write(
-        global: &GlobalArgs,
-        ui: &Ui,
-    ) -> CommandResult<(Self, MemoryRoot)> {
-        let (call, root) = Self::with_root(global)?;
-        let around = &call.environment;
-        let is_named = global.root.is_some() || around.variable("MEMOIRD_ROOT").is_some();
-        let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
-        let path = &root.settings.path;
-        if !is_named && !here.starts_with(path) && !ui.is_json() {
-            ui.note(format!("memory folder: {}", path.display()));
-        }
-        Ok((call, root))
-    }
-
-    /// Opens the root that the options or the current folder select.
-    pub(super) fn selected_root(&self, global: &GlobalArgs) -> CommandResult<MemoryRoot> {
-        let path = self.config.select_root(global.root.as_deref(), &self.environment)?;
-        self.open_root(&path)
+    pub(crate) fn read(overrides: &ConfigOverrides) -> CommandResult<Self> {
+        let environment = Environment::read()?;
+        let config = Config::load(overrides.file.as_deref(), &overrides.set, &environment)?;
+        Ok(Self { environment, config, now: clock::now()? })
     }
 
     pub(crate) fn open_root(&self, path: &Path) -> CommandResult<MemoryRoot> {
@@ -231,7 +210,7 @@ impl MemoryRoot {
 
     /// Returns the file that an argument names, as [`Self::resolve_file`] does, or a deleted one for which
     /// `is_known` holds.
-    pub(super) fn resolve_known_file(
+    pub(crate) fn resolve_known_file(
         &self,
         around: &Environment,
         named: &str,
@@ -397,8 +376,20 @@ impl MemoryRoot {
     }
 }
 
+/// Refuses to write a root whose writer is another host.
+pub(crate) fn require_writer(call: &Invocation, root: &MemoryRoot) -> CommandResult<()> {
+    if root.settings.is_writer(&call.environment.host) {
+        return Ok(());
+    }
+    let error = RootError::OtherWriter {
+        root: root.settings.path.clone(),
+        writer: root.settings.writer.clone().unwrap_or_default(),
+    };
+    Err(CommandError::new(CommandErrorKind::Busy, error).hint("memoird init --take-over DIR"))
+}
+
 /// Returns hints that name what memoird wrote already.
-pub(super) fn present_files(inventory: &Inventory) -> Vec<String> {
+pub(crate) fn present_files(inventory: &Inventory) -> Vec<String> {
     let mut hints = Vec::new();
     let newest = inventory.weekly.keys().next_back();
     hints.extend(newest.map(|it| format!("`memoird show {it}` shows the newest week")));

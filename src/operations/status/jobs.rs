@@ -27,57 +27,57 @@ use crate::{
 };
 
 #[derive(Serialize)]
-pub(super) struct TierReport {
-    pub(super) tier: &'static str,
-    pub(super) files: usize,
-    pub(super) chars: usize,
-    pub(super) newest: Option<String>,
-    pub(super) due: Vec<DueJob>,
-    pub(super) older_engine: usize,
+pub(crate) struct TierReport {
+    pub(crate) tier: &'static str,
+    pub(crate) files: usize,
+    pub(crate) chars: usize,
+    pub(crate) newest: Option<String>,
+    pub(crate) due: Vec<DueJob>,
+    pub(crate) older_engine: usize,
 }
 
 #[derive(Serialize)]
-pub(super) struct DueJob {
-    pub(super) period: String,
-    pub(super) reason: String,
+pub(crate) struct DueJob {
+    pub(crate) period: String,
+    pub(crate) reason: String,
 }
 
 #[derive(Serialize)]
-pub(super) struct StuckJob {
-    pub(super) tier: &'static str,
-    pub(super) period: String,
-    pub(super) reason: String,
+pub(crate) struct StuckJob {
+    pub(crate) tier: &'static str,
+    pub(crate) period: String,
+    pub(crate) reason: String,
     /// Whether a file has to be mended first.
     #[serde(skip)]
-    pub(super) is_damaged: bool,
+    pub(crate) is_damaged: bool,
 }
 
 #[derive(Serialize)]
-pub(super) struct LastRunStatus {
-    pub(super) run: i64,
-    pub(super) trigger: String,
-    pub(super) started: String,
-    pub(super) ended: Option<String>,
-    pub(super) outcomes: BTreeMap<&'static str, usize>,
+pub(crate) struct LastRunStatus {
+    pub(crate) run: i64,
+    pub(crate) trigger: String,
+    pub(crate) started: String,
+    pub(crate) ended: Option<String>,
+    pub(crate) outcomes: BTreeMap<&'static str, usize>,
     /// How many of the unchanged jobs only read a day for typed memories.
     #[serde(skip)]
-    pub(super) quiet_days: usize,
+    pub(crate) quiet_days: usize,
     /// Amounts and dates in the log lines that a model's items cite.
-    pub(super) amounts: u32,
+    pub(crate) amounts: u32,
     /// How many of these amounts and dates the items contain.
-    pub(super) amounts_kept: u32,
+    pub(crate) amounts_kept: u32,
 }
 
 #[derive(Serialize)]
-pub(super) struct NextDueJob {
-    pub(super) tier: &'static str,
-    pub(super) period: String,
-    pub(super) at: String,
+pub(crate) struct NextDueJob {
+    pub(crate) tier: &'static str,
+    pub(crate) period: String,
+    pub(crate) at: String,
     #[serde(skip)]
-    pub(super) shown: String,
+    pub(crate) shown: String,
 }
 
-pub(super) fn tier_reports(
+pub(crate) fn tier_reports(
     inventory: &Inventory,
     plan: &CompactionPlan,
     log_chars: usize,
@@ -134,11 +134,11 @@ pub(super) fn tier_reports(
 }
 
 /// Returns the number of jobs that wait for logs which changed moments ago.
-pub(super) fn settling_jobs(plan: &CompactionPlan) -> usize {
+pub(crate) fn settling_jobs(plan: &CompactionPlan) -> usize {
     plan.waiting.iter().filter(|it| matches!(it.cause, WaitCause::BeingWritten(_))).count()
 }
 
-pub(super) fn stuck_jobs(plan: &CompactionPlan) -> Vec<StuckJob> {
+pub(crate) fn stuck_jobs(plan: &CompactionPlan) -> Vec<StuckJob> {
     let stuck = plan.waiting.iter().filter_map(|it| match &it.cause {
         WaitCause::Stuck(reason) | WaitCause::Damaged(reason) => Some(StuckJob {
             tier: it.tier.name(),
@@ -153,7 +153,7 @@ pub(super) fn stuck_jobs(plan: &CompactionPlan) -> Vec<StuckJob> {
 
 /// Returns the undone jobs that wait, each once. The plan does not contain jobs whose sources were
 /// removed by the undo; these are found by their last receipt.
-pub(super) fn undone_jobs(
+pub(crate) fn undone_jobs(
     receipts: &[JobRow],
     view: &RootSnapshot,
     plan: &CompactionPlan,
@@ -183,7 +183,7 @@ pub(super) fn undone_jobs(
 }
 
 /// Returns the jobs that failed when last tried and are still due.
-pub(super) fn failed_jobs(receipts: &[JobRow], plan: &CompactionPlan) -> Vec<StuckJob> {
+pub(crate) fn failed_jobs(receipts: &[JobRow], plan: &CompactionPlan) -> Vec<StuckJob> {
     let failed = receipts.iter().filter_map(|job| {
         let receipt = job.receipt.as_ref().filter(|it| report::outcome_name(it) == "failed")?;
         let is_due = plan.jobs.iter().any(|it| it.fingerprint == job.fingerprint);
@@ -197,7 +197,7 @@ pub(super) fn failed_jobs(receipts: &[JobRow], plan: &CompactionPlan) -> Vec<Stu
     failed.collect()
 }
 
-pub(super) fn last_run(
+pub(crate) fn last_run(
     lineage: Option<&Lineage>,
     receipts: &[JobRow],
     zone: Tz,
@@ -230,7 +230,7 @@ pub(super) fn last_run(
 }
 
 /// Returns the first period to become due of those that wait only for their end.
-pub(super) fn next_due(plan: &CompactionPlan, zone: Tz) -> Option<NextDueJob> {
+pub(crate) fn next_due(plan: &CompactionPlan, zone: Tz) -> Option<NextDueJob> {
     let closing = plan.waiting.iter().filter_map(|it| match it.cause {
         WaitCause::Closes(at) => Some((at, it)),
         _ => None,

@@ -5,30 +5,30 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::{
-    commands::workspace::Invocation,
+    operations::workspace::Invocation,
     privacy::PrivacyRules,
     session::queue::{self, QueuedSession},
 };
 
 #[derive(Default, Serialize)]
-pub(super) struct SessionQueueStatus {
+pub(crate) struct SessionQueueStatus {
     /// Sessions of this folder that wait to be saved.
-    pub(super) waiting: usize,
+    pub(crate) waiting: usize,
     /// Sessions of projects without a memory folder.
-    pub(super) homeless: usize,
-    pub(super) failed: Vec<FailedSession>,
+    pub(crate) homeless: usize,
+    pub(crate) failed: Vec<FailedSession>,
 }
 
 /// A session that could not be saved.
 #[derive(Serialize)]
-pub(super) struct FailedSession {
-    pub(super) transcript: String,
-    pub(super) reason: String,
+pub(crate) struct FailedSession {
+    pub(crate) transcript: String,
+    pub(crate) reason: String,
 }
 
 impl SessionQueueStatus {
     /// Reads the queue, for sessions of the folder at `root` and of projects without a folder.
-    pub(super) fn read(call: &Invocation, root: &Path) -> Self {
+    pub(crate) fn read(call: &Invocation, root: &Path) -> Self {
         let queue = queue::contents(&call.environment);
         let home = |job: &QueuedSession| call.config.root_for_folder(&job.cwd, &call.environment);
         let mut found = Self::default();
@@ -51,7 +51,7 @@ impl SessionQueueStatus {
     }
 
     /// Returns whether a session waits that no memory folder takes.
-    pub(super) fn has_homeless(call: &Invocation) -> bool {
+    pub(crate) fn has_homeless(call: &Invocation) -> bool {
         let home = |job: &QueuedSession| call.config.root_for_folder(&job.cwd, &call.environment);
         queue::contents(&call.environment).waiting.iter().any(|it| home(it).is_none())
     }

@@ -1,12 +1,12 @@
 //! The last daily logs, as `memoird context --logs` shows them.
 
-use super::{error::CommandResult, workspace::MemoryRoot};
 use crate::{
     memory::{
         address::Stem,
         frontmatter,
         markdown::{self, LineKind},
     },
+    operations::{error::CommandResult, workspace::MemoryRoot},
     recall::{
         context::{ContextBlock, ContextPart, ContextPartKind},
         framing::FramedText,

@@ -7,47 +7,47 @@ use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    commands::{error::CommandResult, workspace::MemoryRoot},
     config::{
         schedule::Schedule,
         settings::{EngineKind, Settings},
     },
+    operations::{error::CommandResult, workspace::MemoryRoot},
     store::fs::lock::{DaemonLock, RunLock},
 };
 
 #[derive(Serialize)]
-pub(super) struct ScheduleEntry {
-    pub(super) job: &'static str,
-    pub(super) next: Option<String>,
+pub(crate) struct ScheduleEntry {
+    pub(crate) job: &'static str,
+    pub(crate) next: Option<String>,
     #[serde(skip)]
-    pub(super) shown: String,
+    pub(crate) shown: String,
 }
 
 #[derive(Default, Serialize)]
-pub(super) struct DaemonStatus {
-    pub(super) running: bool,
-    pub(super) pid: Option<u32>,
-    pub(super) since: Option<String>,
-    pub(super) version: Option<String>,
+pub(crate) struct DaemonStatus {
+    pub(crate) running: bool,
+    pub(crate) pid: Option<u32>,
+    pub(crate) since: Option<String>,
+    pub(crate) version: Option<String>,
     /// Why it should be restarted.
-    pub(super) restart: Option<String>,
+    pub(crate) restart: Option<String>,
     /// Why it writes nothing until the user acts.
-    pub(super) paused: Option<String>,
+    pub(crate) paused: Option<String>,
     /// Why due jobs wait, and until when.
-    pub(super) waiting: Option<String>,
-    pub(super) waiting_until: Option<String>,
+    pub(crate) waiting: Option<String>,
+    pub(crate) waiting_until: Option<String>,
 }
 
 /// How the daemon notices changes.
 #[derive(Default, Serialize)]
-pub(super) struct WatcherStatus {
-    pub(super) mode: Option<String>,
+pub(crate) struct WatcherStatus {
+    pub(crate) mode: Option<String>,
     /// Why it polls instead of using notifications of the system.
-    pub(super) why: Option<String>,
-    pub(super) last_event: Option<String>,
-    pub(super) last_scan: Option<String>,
-    pub(super) missed: Option<u64>,
-    pub(super) overflows: Option<u64>,
+    pub(crate) why: Option<String>,
+    pub(crate) last_event: Option<String>,
+    pub(crate) last_scan: Option<String>,
+    pub(crate) missed: Option<u64>,
+    pub(crate) overflows: Option<u64>,
 }
 
 /// The contents of `daemon.json`, which the daemon writes.
@@ -69,7 +69,7 @@ struct DaemonFile {
 }
 
 impl DaemonStatus {
-    pub(super) fn state(&self) -> &'static str {
+    pub(crate) fn state(&self) -> &'static str {
         match self {
             Self { running: false, .. } => "not running",
             Self { paused: Some(_), .. } => "paused",
@@ -79,7 +79,7 @@ impl DaemonStatus {
     }
 }
 
-pub(super) fn daemon_status(
+pub(crate) fn daemon_status(
     root: &MemoryRoot,
     zone: Tz,
 ) -> CommandResult<(DaemonStatus, WatcherStatus)> {
@@ -130,7 +130,7 @@ fn restart_reason(pid: u32, version: Option<&str>) -> Option<String> {
 }
 
 /// Returns why due jobs have not run yet.
-pub(super) fn delay_reason(
+pub(crate) fn delay_reason(
     root: &MemoryRoot,
     daemon: &DaemonStatus,
     ticks: &[ScheduleEntry],
@@ -161,7 +161,7 @@ pub(super) fn delay_reason(
     )
 }
 
-pub(super) fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec<ScheduleEntry> {
+pub(crate) fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec<ScheduleEntry> {
     let lines = &settings.schedule;
     let tick = |job, line: &Schedule| {
         let next = line.next_after(now.with_timezone(&zone));
@@ -176,10 +176,10 @@ pub(super) fn schedule(settings: &Settings, zone: Tz, now: DateTime<Utc>) -> Vec
     ]
 }
 
-pub(super) fn local_time(time: DateTime<Tz>) -> String {
+pub(crate) fn local_time(time: DateTime<Tz>) -> String {
     time.format("%a %Y-%m-%d %H:%M").to_string()
 }
 
-pub(super) fn rfc3339(at: DateTime<Utc>, zone: Tz) -> String {
+pub(crate) fn rfc3339(at: DateTime<Utc>, zone: Tz) -> String {
     at.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::Secs, false)
 }

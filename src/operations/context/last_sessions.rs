@@ -8,13 +8,13 @@ use std::collections::HashMap;
 
 use chrono::{NaiveDate, NaiveTime};
 
-use super::{error::CommandResult, workspace::MemoryRoot};
 use crate::{
     compaction::cited_records::CitedRecords,
     memory::{
         address::{self, Stem},
         log::{DailyLog, TextOrigin},
     },
+    operations::{error::CommandResult, workspace::MemoryRoot},
     privacy::{self, SanitizedLine, SanitizedLog},
     session::{composed_line::FILES_LABEL, record::RecordHeader},
 };

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::sessions::SessionQueueStatus;
 use crate::{
-    commands::workspace::{Invocation, MemoryRoot},
     compaction::{
         RootSnapshot,
         plan::{CompactionPlan, damage::Damage},
@@ -15,6 +14,7 @@ use crate::{
         address::Stem,
         log::{DailyLog, OriginError, may_declare_origin},
     },
+    operations::workspace::{Invocation, MemoryRoot},
     parallel,
     store::fs::{
         inventory::{Inventory, LogFile},
@@ -24,12 +24,12 @@ use crate::{
 };
 
 #[derive(Serialize)]
-pub(super) struct StatusProblem {
-    pub(super) path: String,
-    pub(super) reason: String,
+pub(crate) struct StatusProblem {
+    pub(crate) path: String,
+    pub(crate) reason: String,
 }
 
-pub(super) fn collect_problems(
+pub(crate) fn collect_problems(
     root: &MemoryRoot,
     view: &RootSnapshot,
     plan: &CompactionPlan,
@@ -65,7 +65,7 @@ pub(super) fn collect_problems(
 
 /// Says that no folder serves what belongs to no project, because several could; `None` if one does, or if nothing asks
 /// for one: neither are there memory folders for projects, nor did a session find no folder.
-pub(in crate::commands) fn rival_folders_message(call: &Invocation) -> Option<String> {
+pub(crate) fn rival_folders_message(call: &Invocation) -> Option<String> {
     let general = call.config.general_roots();
     if general.len() < 2 {
         return None;
@@ -83,7 +83,7 @@ pub(in crate::commands) fn rival_folders_message(call: &Invocation) -> Option<St
 }
 
 /// Returns this problem, if a folder is one of those that it is about.
-pub(super) fn rival_problem(call: &Invocation, root: &Path) -> Option<StatusProblem> {
+pub(crate) fn rival_problem(call: &Invocation, root: &Path) -> Option<StatusProblem> {
     let is_rival = call.config.general_roots().contains(&root);
     let reason = rival_folders_message(call).filter(|_| is_rival)?;
     let file = call.config.file.as_ref().map(|it| it.display().to_string());
@@ -91,19 +91,19 @@ pub(super) fn rival_problem(call: &Invocation, root: &Path) -> Option<StatusProb
 }
 
 /// Says that a folder's own file cannot loosen what the user's configuration decides.
-pub(in crate::commands) fn ignored_key_message(key: &str) -> String {
+pub(crate) fn ignored_key_message(key: &str) -> String {
     format!("`{key}` has no effect here: this file travels with the folder; set it in config.yaml")
 }
 
 /// What needs the bytes of all logs. Each log is read only once, because this is most of the work.
-pub(super) struct LogScan {
-    pub(super) chars: usize,
+pub(crate) struct LogScan {
+    pub(crate) chars: usize,
     /// Logs whose frontmatter has an invalid origin.
-    pub(super) unread_origins: Vec<StatusProblem>,
+    pub(crate) unread_origins: Vec<StatusProblem>,
 }
 
 impl LogScan {
-    pub(super) fn read(root: &MemoryRoot, inventory: &Inventory) -> Result<Self, VaultError> {
+    pub(crate) fn read(root: &MemoryRoot, inventory: &Inventory) -> Result<Self, VaultError> {
         let folders = root.vault.folder_cache();
         let files: Vec<(&Stem, &LogFile)> = inventory.logs.iter().collect();
         let mut logs = Self { chars: 0, unread_origins: Vec::new() };

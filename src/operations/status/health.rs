@@ -5,9 +5,9 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 
 use super::{StatusReport, daemon, engine, jobs::StuckJob, root_status};
-use crate::commands::{
+use crate::operations::{
     error::CommandResult,
-    ui::counted,
+    format::counted,
     workspace::{Invocation, MemoryRoot},
 };
 

@@ -3,19 +3,19 @@
 use serde::Serialize;
 
 use crate::{
-    commands::{
-        error::CommandResult,
-        workspace::{Invocation, MemoryRoot},
-    },
     model::{
         connect,
         embedding::{EmbeddingInput, EmbeddingModel as _},
+    },
+    operations::{
+        error::CommandResult,
+        workspace::{Invocation, MemoryRoot},
     },
     store::db::{ledger::Ledger, vectors::VectorDb},
 };
 
 #[derive(Serialize)]
-pub(super) struct EmbeddingsStatus {
+pub(crate) struct EmbeddingsStatus {
     model: String,
     server: Option<String>,
     /// How many lines have vectors.
@@ -27,7 +27,7 @@ pub(super) struct EmbeddingsStatus {
 }
 
 /// Returns the state of the embedding server; `None` if none is configured. Writes and sends nothing.
-pub(super) fn embeddings_status(
+pub(crate) fn embeddings_status(
     call: &Invocation,
     root: &MemoryRoot,
 ) -> CommandResult<Option<EmbeddingsStatus>> {
@@ -67,7 +67,7 @@ pub(super) fn embeddings_status(
 
 impl EmbeddingsStatus {
     /// Describes the state in a few words.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let Self { model, lines, left, state, .. } = self;
         let left = match left {
             None => ", not started yet".to_owned(),

@@ -1,13 +1,11 @@
-//! Errors of commands: a kind, which gives the exit code, and hints, which give the next command.
+//! Errors of operations: a kind, which gives the exit code, and hints, which give the next command.
 //!
-//! The layers below return typed errors; the commands convert them to a [`CommandError`] and add what
+//! The layers below return typed errors; the operations convert them to a [`CommandError`] and add what
 //! the user can do.
 
 use std::{error::Error, fmt, process::ExitCode};
 
-use serde::Serialize;
-
-use super::ui::shell_quoted;
+use super::format::shell_quoted;
 use crate::{
     clock::ClockError,
     privacy::PrivacyRules,
@@ -35,7 +33,7 @@ pub enum CommandErrorKind {
 
 impl CommandErrorKind {
     /// Returns the name in JSON.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Job => "job",
             Self::Usage => "usage",
@@ -61,61 +59,8 @@ impl CommandErrorKind {
     }
 }
 
-/// The result of a command; without a type, its exit code.
+/// The result of an operation; without a type, the exit code of a command.
 pub(crate) type CommandResult<T = ExitCode> = Result<T, CommandError>;
-
-pub(super) fn exit_code_if_failed(has_failed: bool) -> ExitCode {
-    if has_failed { CommandErrorKind::Job.exit_code().into() } else { ExitCode::SUCCESS }
-}
-
-/// What `--json` prints on stderr; a document of `schema/error.schema.json`.
-#[derive(Serialize)]
-pub(super) struct ErrorReport {
-    kind: &'static str,
-    message: String,
-    hints: Vec<String>,
-    code: u8,
-}
-
-/// What helps to go on after an error.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Hint<'a> {
-    /// Something to know, or to do by hand.
-    Fact(&'a str),
-    /// A command to type.
-    Command {
-        command: &'a str,
-        /// What it does, or when it is of use; may be empty.
-        purpose: &'a str,
-    },
-}
-
-impl<'a> Hint<'a> {
-    /// Recognizes a command in the forms in which hints are written: alone, after its purpose and a colon, and
-    /// quoted before what it does. Pure.
-    pub(super) fn of(text: &'a str) -> Self {
-        const PROGRAMS: [&str; 5] = ["memoird ", "chmod ", "chown ", "kill ", "systemctl "];
-        let is_command =
-            |it: &str| PROGRAMS.iter().any(|program| it.starts_with(program)) && !it.contains('`');
-        if is_command(text) {
-            return Self::Command { command: text, purpose: "" };
-        }
-        if let Some((command, purpose)) = text.strip_prefix('`').and_then(|it| it.split_once('`'))
-            && is_command(command)
-            && !purpose.contains('`')
-        {
-            return Self::Command { command, purpose: purpose.trim() };
-        }
-        if let Some((purpose, command)) = text.rsplit_once(": ") {
-            let command =
-                command.strip_prefix('`').and_then(|it| it.strip_suffix('`')).unwrap_or(command);
-            if is_command(command) && !purpose.contains('`') {
-                return Self::Command { command, purpose };
-            }
-        }
-        Self::Fact(text)
-    }
-}
 
 /// A failure as the user sees it.
 #[derive(Debug)]
@@ -170,16 +115,6 @@ impl CommandError {
             }
         }
         self
-    }
-
-    /// Returns the document that `--json` prints.
-    pub(super) fn report(&self) -> ErrorReport {
-        ErrorReport {
-            kind: self.kind.name(),
-            message: self.to_string(),
-            hints: self.hints.clone(),
-            code: self.kind.exit_code(),
-        }
     }
 
     /// Returns the kind.
@@ -268,32 +203,5 @@ impl From<LockError> for CommandError {
             LockError::Io { .. } => (CommandErrorKind::CannotWrite, None),
         };
         Self::new(kind, error).hints_from(hint)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_are_told_from_facts() {
-        let command = |command, purpose| Hint::Command { command, purpose };
-        for (text, expected) in [
-            ("memoird status", command("memoird status", "")),
-            ("create it: `memoird init /a`", command("memoird init /a", "create it")),
-            ("to generate them: memoird compact", command("memoird compact", "to generate them")),
-            ("`memoird history` lists the runs", command("memoird history", "lists the runs")),
-            ("chmod o-w '/a'", command("chmod o-w '/a'", "")),
-        ] {
-            assert_eq!(Hint::of(text), expected);
-        }
-        for fact in [
-            "run the command again",
-            "restore the files, then run `memoird compact`",
-            "use the outer folder: `--root /a`",
-            "`memoird doctor` or `memoird status` says why",
-        ] {
-            assert_eq!(Hint::of(fact), Hint::Fact(fact));
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! The agent's own notes, which `memoird context` names, and whose text it does not repeat.
 
-use super::workspace::MemoryRoot;
 use crate::{
     memory::{log::TextOrigin, markdown::LineKind},
+    operations::workspace::MemoryRoot,
     privacy::{SanitizedLine, SanitizedLog},
     store::fs::layout::{INDEX_FILE, USER_NOTES_FILE},
 };

@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use crate::{
-    commands::{
+    config::settings::{Cap, EngineKind},
+    model::connect,
+    operations::{
         error::CommandResult,
         workspace::{Invocation, MemoryRoot},
     },
-    config::settings::{Cap, EngineKind},
-    model::connect,
     store::{
         db::ledger::{ChargedTotals, Ledger},
         fs::vault::Vault,
@@ -16,34 +16,34 @@ use crate::{
 };
 
 #[derive(Serialize)]
-pub(super) struct EngineStatus {
-    pub(super) engine: &'static str,
-    pub(super) provider: Option<String>,
-    pub(super) model: Option<String>,
+pub(crate) struct EngineStatus {
+    pub(crate) engine: &'static str,
+    pub(crate) provider: Option<String>,
+    pub(crate) model: Option<String>,
     /// `ready`, or why the engine cannot draft.
-    pub(super) state: Option<String>,
+    pub(crate) state: Option<String>,
 }
 
 #[derive(Default, Serialize)]
-pub(super) struct BudgetStatus {
+pub(crate) struct BudgetStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) day: Option<BudgetUse>,
+    pub(crate) day: Option<BudgetUse>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) month: Option<BudgetUse>,
+    pub(crate) month: Option<BudgetUse>,
 }
 
 /// The use of one budget by all roots; running calls count as their worst case.
 #[derive(Serialize)]
-pub(super) struct BudgetUse {
+pub(crate) struct BudgetUse {
     #[serde(flatten)]
-    pub(super) charged: ChargedTotals,
-    pub(super) cap_usd: Option<f64>,
-    pub(super) cap_tokens: Option<u64>,
-    pub(super) cap_calls: Option<u32>,
+    pub(crate) charged: ChargedTotals,
+    pub(crate) cap_usd: Option<f64>,
+    pub(crate) cap_tokens: Option<u64>,
+    pub(crate) cap_calls: Option<u32>,
 }
 
 /// Returns the state of the engine and the budget. Writes and sends nothing.
-pub(super) fn engine_status(
+pub(crate) fn engine_status(
     call: &Invocation,
     root: &MemoryRoot,
 ) -> CommandResult<(EngineStatus, BudgetStatus)> {
@@ -106,7 +106,7 @@ pub(super) fn engine_status(
 
 impl BudgetUse {
     /// Describes the use in a few words: `0.12 of 1.00 USD, 14 of 200 calls`.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let Self { charged, cap_usd, cap_tokens, cap_calls } = self;
         let of = |cap: Option<String>| cap.map(|it| format!(" of {it}")).unwrap_or_default();
         let mut words = format!(

@@ -5,7 +5,6 @@
 
 use chrono::{Days, NaiveDate};
 
-use super::{error::CommandResult, workspace::MemoryRoot};
 use crate::{
     compaction::cited_records::CitedRecords,
     engine::{
@@ -23,6 +22,7 @@ use crate::{
         markdown::LineKind,
         period::{Grain, Period},
     },
+    operations::{error::CommandResult, workspace::MemoryRoot},
     privacy::{self, SanitizedLine, SanitizedLog},
     recall::context::blocks::SourcedBullet,
 };

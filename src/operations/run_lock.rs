@@ -1,11 +1,11 @@
 //! Waits for the run lock: only one process at a time compacts a folder.
 //!
-//! A daemon may hold the lock for minutes while it calls a model. `memoird compact` then says so and
-//! waits; what the daemon did need not be done again.
+//! A daemon may hold the lock for minutes while it calls a model. A caller then hears of it and waits; what the
+//! daemon did need not be done again.
 
 use std::time::{Duration, Instant};
 
-use super::{error::CommandResult, ui::Ui, workspace::MemoryRoot};
+use super::{error::CommandResult, run_reporter::RunReporter, workspace::MemoryRoot};
 use crate::store::fs::lock::{DaemonLock, LockError, RunLock};
 
 /// The longest wait. Any run has given up by then.
@@ -18,7 +18,10 @@ const NOTE_AFTER: Duration = Duration::from_millis(500);
 /// Waits until no other process compacts the folder, and says what it waits for.
 ///
 /// Returns [`LockError::Busy`] after a quarter of an hour.
-pub(super) fn wait_for_run_lock(root: &MemoryRoot, ui: &Ui) -> CommandResult<()> {
+pub(crate) fn wait_for_run_lock(
+    root: &MemoryRoot,
+    reporter: &dyn RunReporter,
+) -> CommandResult<()> {
     let layout = root.vault.layout();
     let started = Instant::now();
     let mut is_noted = false;
@@ -32,7 +35,7 @@ pub(super) fn wait_for_run_lock(root: &MemoryRoot, ui: &Ui) -> CommandResult<()>
                 Some(_) => "the daemon".to_owned(),
                 None => "another process".to_owned(),
             };
-            ui.note(format!(
+            reporter.note(&format!(
                 "{who} is compacting this folder; waiting for it (Ctrl-C to stop waiting)"
             ));
             is_noted = true;
