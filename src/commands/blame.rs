@@ -120,6 +120,8 @@ impl LineOrigins {
             _ if job.is_some() => "engine",
             // The author of text that is older than the first kept version is unknown.
             Some(it) if it.cause == VersionCause::ExternalWrite && origin == Some(0) => "unknown",
+            // `forget` removes the versions that had the words.
+            Some(it) if it.trigger.as_deref() == Some("forget") => "unknown",
             Some(_) => "person",
             None => "unknown",
         };

@@ -6,24 +6,25 @@ use serde::Serialize;
 
 use super::{GlobalArgs, trace::TraceFormat, ui::Ui};
 use crate::{
-    memory::period::Period,
+    memory::period::{ParsePeriodError, Period},
     operations::{
         coverage::{CoverageRow, coverage_graph, coverage_of_all, coverage_of_period},
-        error::CommandResult,
-        workspace::Invocation,
+        error::{CommandError, CommandResult},
+        workspace::{Invocation, MemoryRoot},
     },
     recall::{
         coverage::{Coverage, UncoveredLine},
         trace_formats::TraceNode,
     },
+    store::fs::layout::WISDOM_FILE,
 };
 
 /// List log lines that no summary covers
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct CoverageArgs {
-    /// A week, a month, or a day of a week (2026-W14, 2026-04, 2026-04-02) [default: the newest week
-    /// with a summary]
-    period: Option<Period>,
+    /// A week, a month, or a day of a week (2026-W14, 2026-04, 2026-04-02, "last week") [default: the
+    /// newest week with a summary]
+    period: Option<String>,
     /// Show one row per week and month instead
     #[arg(long, conflicts_with = "period")]
     all: bool,
@@ -38,6 +39,18 @@ struct CoverageTable {
     periods: Vec<CoverageRow>,
 }
 
+/// Returns the period that an argument names.
+fn period_of(root: &MemoryRoot, named: &str) -> CommandResult<Period> {
+    if [WISDOM_FILE, "WISDOM"].contains(&named) {
+        return Err(CommandError::usage(format!("{named} is not of a period"))
+            .hint("memoird compact --explain WISDOM.md"));
+    }
+    let period = named.parse().or_else(|error| root.period_in_words(named).ok_or(error));
+    period.map_err(|error: ParsePeriodError| {
+        CommandError::usage(error).hint("memoird coverage --all")
+    })
+}
+
 pub(super) fn run(global: &GlobalArgs, args: CoverageArgs, ui: &Ui) -> CommandResult {
     let CoverageArgs { period, all, format } = args;
     let (call, root) = Invocation::with_root(global)?;
@@ -45,6 +58,7 @@ pub(super) fn run(global: &GlobalArgs, args: CoverageArgs, ui: &Ui) -> CommandRe
         show_table(coverage_of_all(&call, &root)?, ui);
         return Ok(ExitCode::SUCCESS);
     }
+    let period = period.map(|it| period_of(&root, &it)).transpose()?;
     let coverage = coverage_of_period(&call, &root, period)?;
     match format {
         TraceFormat::Tree if !ui.is_json() => show(&coverage, ui),

@@ -32,6 +32,7 @@ use crate::{
     recall::{
         external,
         framing::{self, FramedText},
+        search::time::date_words,
         trace::{SanitizedDocument, TraceSources},
         wisdom_block,
     },
@@ -167,9 +168,18 @@ impl MemoryRoot {
             .find(|it| !it.is_empty() && layout.full(it).symlink_metadata().is_ok());
         if let Some(path) = existing {
             let unknown = || {
-                CommandError::usage(format!("`{path}` is not a memory file")).hint(
-                    "name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or WISDOM.md",
-                )
+                let what = format!("`{path}` is not a memory file");
+                // The agent's own file of the same name lies beside the folder of the logs.
+                let hint = match layout.full(path).file_name().and_then(|it| it.to_str()) {
+                    Some(INDEX_FILE) => format!(
+                        "it is a file of the agent's own; the index of the memories is {}",
+                        layout.index()
+                    ),
+                    _ => "name a log, a weekly or monthly file, a typed memory, a session record, MEMORY.md, or \
+                          WISDOM.md"
+                        .to_owned(),
+                };
+                CommandError::usage(what).hint(hint)
             };
             return layout.kind_of(path).map(|kind| (path.clone(), kind)).ok_or_else(unknown);
         }
@@ -191,6 +201,10 @@ impl MemoryRoot {
         if let Some(found) = by_name {
             return Ok(found);
         }
+        let in_words = self.period_in_words(named);
+        if let Some(found) = in_words.and_then(|it| with_kind(layout.summary(it))) {
+            return Ok(found);
+        }
         // People know a memory by the name in its frontmatter rather than by its file name.
         let memories = self.vault.scan(&HashMap::new())?.inventory.memories;
         if let Some(memory) = memories.iter().find(|it| it.name == named) {
@@ -206,6 +220,15 @@ impl MemoryRoot {
             return Err(no_wisdom_yet());
         }
         Err(no_such_file(named))
+    }
+
+    /// Returns the day, week or month that words such as `last week` or `yesterday` name.
+    pub(crate) fn period_in_words(&self, named: &str) -> Option<Period> {
+        let today = clock::now().ok()?.with_timezone(&self.settings.zone.name.0).date_naive();
+        let (first, last) = date_words::parse_days(named, today)?;
+        let grains = [Grain::Day, Grain::Week, Grain::Month];
+        let mut periods = grains.into_iter().map(|grain| Period::containing(grain, first));
+        periods.find(|it| (it.first(), it.last()) == (first, last))
     }
 
     /// Returns the file that an argument names, as [`Self::resolve_file`] does, or a deleted one for which

@@ -46,13 +46,15 @@ pub(super) enum ExplainTarget {
 }
 
 impl FromStr for ExplainTarget {
-    type Err = ParsePeriodError;
+    type Err = String;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         if [WISDOM_FILE, "WISDOM"].contains(&name) {
             return Ok(Self::Wisdom);
         }
-        name.parse().map(Self::Summary)
+        let explained = name.parse().map(Self::Summary);
+        explained
+            .map_err(|it: ParsePeriodError| format!("{it}; {WISDOM_FILE} can be explained, too"))
     }
 }
 
