@@ -154,7 +154,7 @@ impl FromStr for Stem {
             period.ok_or_else(error)?.first()
         } else {
             let (day, tail) = name.split_at_checked(10).ok_or_else(error)?;
-            let slug_ok = match tail.strip_prefix('-') {
+            let slug_ok = match tail.strip_prefix(['-', '_']) {
                 Some(slug) => !slug.is_empty() && slug.chars().all(is_slug_char),
                 None => tail.is_empty(),
             };

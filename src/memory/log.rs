@@ -223,6 +223,26 @@ fn check_unclosed_origin(text: &str) -> Result<Option<TextOrigin>, OriginError> 
     if head.any(is_origin_key) { Err(OriginError::NotClosed) } else { Ok(None) }
 }
 
+/// Returns whether what is between two lines `---` at the start of a log are keys, or nothing. A log may as well begin
+/// with a line across the page.
+fn has_keys(yaml: &str) -> bool {
+    let is_key = |line: &str| {
+        let name = line.split(':').next().filter(|it| it.len() < line.len());
+        let behind = |name: &str| {
+            line[name.len() + 1..].starts_with([' ', '\t']) || line.len() == name.len() + 1
+        };
+        let is_name = |it: &str| {
+            let bare = it.trim_matches(['"', '\'']);
+            !bare.is_empty() && bare.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c))
+        };
+        name.is_some_and(|it| is_name(it) && behind(it))
+    };
+    let mut lines = yaml.lines().filter(|it| !it.trim().is_empty() && !it.starts_with("# "));
+    let first = lines.next();
+    let is_below = |it: &str| it.starts_with([' ', '\t', '-', ']', '}']);
+    first.is_none_or(is_key) && lines.all(|it| is_key(it) || is_below(it))
+}
+
 /// Returns whether the word occurs in a text, in any spelling.
 fn mentions_origin(yaml: &str) -> bool {
     yaml.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|it| it == "origin")
@@ -244,8 +264,9 @@ impl DailyLog {
         // Blank lines above the frontmatter are a slip, not a reason to read it as text.
         let lead = text.len() - text.trim_start_matches(['\u{feff}', '\n', '\r', ' ', '\t']).len();
         let split = frontmatter::split(&text[lead..]);
-        let body_at = if split.yaml.is_some() { lead + split.body_at } else { 0 };
-        let declared = match split.yaml {
+        let yaml = split.yaml.filter(|it| has_keys(it) || mentions_origin(it));
+        let body_at = if yaml.is_some() { lead + split.body_at } else { 0 };
+        let declared = match yaml {
             Some(yaml) => parse_origin(yaml),
             None if text[lead..].starts_with("+++") => parse_toml_origin(&text[lead..]),
             None if text[lead..].starts_with(['#', 'o', 'O']) => {
@@ -426,6 +447,12 @@ mod tests {
         check_lines("\u{feff}a\r\n\r\nb\r\n", &[(1, "a"), (2, ""), (3, "b"), (4, "")], None);
         check_lines("---\norigin: human\n---\na", &[(4, "a")], Some(TextOrigin::Human));
         check_lines("\n\n---\norigin: agent\n---\na", &[(6, "a")], Some(TextOrigin::Agent));
+        check_lines(
+            "---\n## A\n- b\n---\nc",
+            &[(1, "---"), (2, "## A"), (3, "- b"), (4, "---"), (5, "c")],
+            None,
+        );
+        check_lines("---\ntitle: a\ntags:\n- b\n---\nc", &[(6, "c")], None);
         check_lines("---\nnot closed\na", &[(1, "---"), (2, "not closed"), (3, "a")], None);
         check_lines("", &[(1, "")], None);
     }

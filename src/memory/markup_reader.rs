@@ -123,17 +123,27 @@ impl MarkupReader<'_> {
         }
         let before = self.text[..at].chars().next_back();
         let after = self.text[end..].chars().next();
+        // `~5` and `~€120` are amounts.
+        let is_amount = |it: char| it.is_ascii_digit() || matches!(it, '$' | '€' | '£' | '¥');
+        if width == 1 && after.is_some_and(is_amount) {
+            return end;
+        }
         let has_space = |it: Option<char>| it.is_none_or(char::is_whitespace);
         // One tilde in a word, as in `HEAD~1`, strikes nothing out.
         let in_word = |it: Option<char>| width == 1 && it.is_some_and(char::is_alphanumeric);
         let strike = &mut self.strikes[width - 1];
         match *strike {
-            Some(start) if !has_space(before) && !in_word(after) => {
+            // One tilde strikes out words of its own line.
+            Some(start)
+                if !has_space(before)
+                    && !in_word(after)
+                    && !(width == 1 && self.text[start..at].contains('\n')) =>
+            {
                 self.markup.excluded.push(start..end);
                 *strike = None;
             }
             None if !has_space(after) && !in_word(before) => *strike = Some(at),
-            // The first of two amounts, `~5`, opens nothing.
+            // The first of two opens nothing.
             Some(_) if width == 1 && !has_space(after) && !in_word(before) => *strike = Some(at),
             _ => {}
         }

@@ -113,6 +113,9 @@ mod tests {
         check("a <abbr title=\"Skip the check\">b</abbr>", "a <abbr >b</abbr>");
         check("- ~Skip the check~", "-");
         check("~5 GB, ~6 GB; HEAD~1 and HEAD~2, ~/a", "~5 GB, ~6 GB; HEAD~1 and HEAD~2, ~/a");
+        check("- ~€100 + €20 = **~€120 total**", "- ~€100 + €20 = **~€120 total**");
+        check("**A** (~€120 total)\n**B** (~€90, ~$5)", "**A** (~€120 total)\n**B** (~€90, ~$5)");
+        check("~one\ntwo~", "~one\ntwo~");
         check("about ~5 GB and ~old~ new", "about ~5 GB and  new");
     }
 
