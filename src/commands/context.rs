@@ -93,8 +93,8 @@ struct ExtraParts {
 }
 
 impl ExtraParts {
-    /// Reads the parts.
-    fn read(&self, call: &Invocation, root: &MemoryRoot, ui: &Ui) -> AddedParts {
+    /// Returns the parts that the options ask for.
+    fn resolve(&self, call: &Invocation, root: &MemoryRoot, ui: &Ui) -> AddedParts {
         let mut added = AddedParts {
             month: self.all || self.month,
             week: self.all || self.week,
@@ -156,7 +156,7 @@ pub(super) fn run(global: &GlobalArgs, args: &ContextArgs, ui: &Ui) -> CommandRe
     let cwd = &call.environment.cwd;
     let ContextArgs { budget, cite, beside_block, .. } = *args;
     let options = ComposeOptions { budget, chars_max, cite, beside_block, cwd };
-    let (composed, _) = compose(&call, &root, &options, args.more.read(&call, &root, ui))?;
+    let (composed, _) = compose(&call, &root, &options, args.more.resolve(&call, &root, ui))?;
     if args.explain && !ui.is_json() {
         let rows: Vec<Vec<String>> = composed
             .parts

@@ -98,7 +98,7 @@ fn is_name(text: &str, number: &Atom) -> bool {
     // `13. The compass`
     let is_ordinal = text[..number.start].trim().is_empty()
         && [". ", ") "].iter().any(|it| text[number.end..].starts_with(it));
-    // `9+ hours ago` is said of the moment in which it was written.
+    // `9+ hours ago` counts from the moment in which it was written.
     let mut after =
         text[number.end..].split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
     let is_elapsed = after.next().is_some() && after.next() == Some("ago");

@@ -137,7 +137,7 @@ pub(super) fn is_former(page: &ParsedLog, statement: &LogStatement) -> bool {
         || titles(page, statement).skip(1).take(2).any(|it| names_word(it, &WISDOM.removed_words))
 }
 
-/// Returns whether a statement is only considered or asked, or tells what is gone, by its label or the titles nearest to
+/// Returns whether a statement is only considered or asked, or about what is gone, by its label or the titles nearest to
 /// it: `Integration ideas`, `What was lost`.
 pub(super) fn is_unsettled(page: &ParsedLog, statement: &LogStatement) -> bool {
     titles(page, statement).take(2).any(|title| {
