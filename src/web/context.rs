@@ -16,7 +16,7 @@ use super::{
     address::{PageAddress, encoded},
     page_compaction::PageCompaction,
     pages::timeline::FolderTimeline,
-    state_cache::{FolderState, StateCache},
+    state_cache::{FolderState, StateCache, UndoPreview},
 };
 use crate::{
     memory::{
@@ -131,6 +131,15 @@ impl PageContext {
     /// Returns the logs that name a session record.
     pub(super) fn logs_naming(&self, record: &Stem) -> CommandResult<Vec<Stem>> {
         self.state().logs_naming(&self.call, &self.root, record)
+    }
+
+    /// Returns what undoing a run would do.
+    pub(super) fn undo_preview(
+        &self,
+        number: i64,
+        read: impl FnOnce() -> CommandResult<UndoPreview>,
+    ) -> CommandResult<Arc<UndoPreview>> {
+        self.state().undo(number, read)
     }
 
     /// Says what the jobs that are due would cost.

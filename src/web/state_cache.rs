@@ -19,7 +19,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::pages::timeline::FolderTimeline;
 use crate::{
-    compaction::up_to_date::settled_inputs,
+    compaction::{undo::UndoPlan, up_to_date::settled_inputs},
     engine::configured,
     memory::{
         address::{SESSION_PREFIX, Stem},
@@ -53,7 +53,14 @@ pub(super) struct FolderState {
     review: Part<Vec<ReviewEntry>>,
     cost: Part<String>,
     citations: Part<RecordCitations>,
+    undo: Mutex<Option<(i64, Arc<UndoPreview>)>>,
     logs: Mutex<KnownLogs>,
+}
+
+/// What undoing a run would do, and whether later runs are undone with it.
+pub(super) struct UndoPreview {
+    pub(super) plan: UndoPlan,
+    pub(super) with_later: bool,
 }
 
 /// Sanitized logs that pages showed; `None` for one that does not exist.
@@ -156,6 +163,22 @@ impl FolderState {
         known.chars += chars;
         known.by_stem.insert(stem.clone(), log.clone());
         log
+    }
+
+    /// Returns what undoing a run would do: of ten years of files, this takes longer than a page may.
+    pub(super) fn undo(
+        &self,
+        number: i64,
+        read: impl FnOnce() -> CommandResult<UndoPreview>,
+    ) -> CommandResult<Arc<UndoPreview>> {
+        let mut known = lock(&self.undo);
+        if let Some((_, preview)) = known.as_ref().filter(|it| it.0 == number) {
+            return Ok(Arc::clone(preview));
+        }
+        let preview = Arc::new(read()?);
+        *known = Some((number, Arc::clone(&preview)));
+        drop(known);
+        Ok(preview)
     }
 
     /// Says what the jobs that are due would cost.

@@ -99,6 +99,13 @@ impl<'s> CitedText<'s> {
         context.antecedents.into_iter().for_each(|it| before.push(log, it));
     }
 
+    /// Adds texts that are made of the cited lines: their names and numbers count as what is above the lines does.
+    pub(super) fn add_checked_texts(&mut self, texts: Vec<(NaiveDate, &'s str)>) {
+        let above = self.context.get_or_insert_default();
+        above.item_indents.extend(texts.iter().map(|_| None));
+        above.lines.extend(texts);
+    }
+
     /// Adds a line, unless it is there.
     fn push(&mut self, log: &SanitizedLog, line: &'s SanitizedLine) {
         // Lines that follow each other have the same ones above them.

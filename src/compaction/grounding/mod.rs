@@ -175,6 +175,12 @@ pub trait LineLookup {
     fn is_person_name(&self, _word: &str) -> bool {
         false
     }
+
+    /// Returns texts that were checked against cited lines before, each with the last day of its lines, of which all
+    /// are cited here: the bullets of weeks from which one of a month is made.
+    fn checked_texts(&self, _citation: &Citation) -> Vec<(NaiveDate, &str)> {
+        Vec::new()
+    }
 }
 
 /// The result of checking a draft.
@@ -488,6 +494,7 @@ fn read_cited<'s, S: LineLookup + ?Sized>(
             }
         }
     }
+    cited.add_checked_texts(sources.checked_texts(citation));
     Ok((cited, is_own, is_accepted))
 }
 

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use chrono::NaiveDate;
+
 use super::{
     orphaned_items::{self, OrphanedItems, WeekCitations},
     week_batch::WeekDraftCheck,
@@ -549,13 +551,18 @@ impl SummarySources {
     /// Returns the source lines by address.
     pub(crate) fn lines(&self) -> SourceLines<'_> {
         let logs = self.logs.iter().chain(&self.week_files);
-        SourceLines { logs: logs.map(|it| (it.stem(), it)).collect(), people: &self.people }
+        SourceLines {
+            logs: logs.map(|it| (it.stem(), it)).collect(),
+            weeks: &self.weeks,
+            people: &self.people,
+        }
     }
 }
 
 /// Source lines by address.
 pub(crate) struct SourceLines<'a> {
     logs: HashMap<&'a Stem, &'a SanitizedLog>,
+    weeks: &'a [WeekSource],
     people: &'a BTreeSet<String>,
 }
 
@@ -574,6 +581,12 @@ impl grounding::LineLookup for SourceLines<'_> {
 
     fn is_person_name(&self, word: &str) -> bool {
         people::is_person_name_in(word, self.people, self.logs.values().copied())
+    }
+
+    fn checked_texts(&self, citation: &Citation) -> Vec<(NaiveDate, &str)> {
+        let items = self.weeks.iter().flat_map(|it| &it.items);
+        let cited = items.filter_map(|(_, it)| Some((it.citation.as_ref()?, &it.text[..])));
+        cited.filter(|it| citation.covers(it.0)).map(|it| (it.0.newest_date(), it.1)).collect()
     }
 }
 

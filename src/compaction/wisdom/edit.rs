@@ -3,10 +3,12 @@
 use crate::compaction::{context::TierRun, error::CompactionError};
 use std::collections::BTreeSet;
 
+use chrono::NaiveDate;
+
 use crate::compaction::{
     context::{JobOutput, RunContext},
     error::{JobFailure, ask_engine},
-    grounding::{self, Violation},
+    grounding::{self, LineLookup, Violation},
     journal::{
         Journal,
         commit::{FileWrite, RecordedChanges},
@@ -693,40 +695,29 @@ impl WisdomEdit<'_> {
     ) -> Result<(), Violation> {
         let item =
             Item { text: grounding::entry_words(title, text), citation: Some(citation.clone()) };
-        let checked = grounding::check_entry(title, text, citation, self.logs);
         if self.memories.iter().any(|it| is_supported_by_memory(it, &item)) {
             return Ok(());
         }
-        match checked {
-            // A statement is about the topic of its memory, though its lines may not name it.
-            Err(Violation::AtomNotInSources { atom }) if self.names_topic(&atom, citation) => {
-                let without = |text: &str| {
-                    let words = text.split_inclusive(|c: char| !c.is_alphanumeric());
-                    words
-                        .map(|it| if it.trim_end() == atom { "it " } else { it })
-                        .collect::<String>()
-                };
-                grounding::check_entry(&without(title), &without(text), citation, self.logs)
-            }
-            checked => checked,
-        }
+        let lines =
+            LogsWithStatements { logs: self.logs, statements: self.statements_on(citation) };
+        grounding::check_entry(title, text, citation, &lines)
     }
 
-    /// Returns whether a word is one of the name of the project or thing whose memory states all these lines.
-    fn names_topic(&self, word: &str, citation: &Citation) -> bool {
-        let is_named = |it: &&TypedMemory| {
-            matches!(it.kind, MemoryType::Project | MemoryType::Reference)
-                && it.is_about_topic()
-                && it.name.split_whitespace().any(|it| it == word)
-        };
-        let states_all = |it: &TypedMemory| {
-            let (ours, _) = it.statements_by_owner();
-            let cited = ours.iter().filter_map(|it| it.item.citation.as_ref());
-            let lines: Vec<Address> = cited.flat_map(Citation::addresses).collect();
-            Citation::from_addresses(&lines).is_some_and(|it| it.covers(citation))
-        };
-        word.chars().all(char::is_alphabetic)
-            && self.memories.iter().filter(is_named).any(states_all)
+    /// Returns the statements of memories that rest on these lines alone, each with its last day and, of projects and
+    /// things, its topic.
+    fn statements_on(&self, citation: &Citation) -> Vec<(NaiveDate, String)> {
+        let about_topics = self.memories.iter().filter(|it| it.is_about_topic());
+        let statements = about_topics.flat_map(|memory| {
+            let (ours, _) = memory.statements_by_owner();
+            let has_topic = matches!(memory.kind, MemoryType::Project | MemoryType::Reference);
+            ours.into_iter().filter_map(move |it| {
+                let lines = it.item.citation.as_ref()?;
+                let topic = if has_topic { &memory.name[..] } else { "" };
+                let text = grounding::entry_words(topic, &it.item.text);
+                citation.covers(lines).then(|| (lines.newest_date(), text))
+            })
+        });
+        statements.collect()
     }
 
     /// Returns whether the words are those of external text, and no memory that a person wrote has
@@ -747,6 +738,30 @@ impl WisdomEdit<'_> {
             };
             mark.sources.files().any(|(stem, _)| is_here(stem))
         })
+    }
+}
+
+/// Logs, and statements that were checked against them.
+struct LogsWithStatements<'a> {
+    logs: &'a Vec<SanitizedLog>,
+    statements: Vec<(NaiveDate, String)>,
+}
+
+impl LineLookup for LogsWithStatements<'_> {
+    fn log(&self, stem: &Stem) -> Option<&SanitizedLog> {
+        self.logs.log(stem)
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        self.logs.has_word(word)
+    }
+
+    fn is_person_name(&self, word: &str) -> bool {
+        self.logs.is_person_name(word)
+    }
+
+    fn checked_texts(&self, _: &Citation) -> Vec<(NaiveDate, &str)> {
+        self.statements.iter().map(|it| (it.0, &it.1[..])).collect()
     }
 }
 

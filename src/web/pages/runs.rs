@@ -23,6 +23,7 @@ use crate::{
         layout::{self, PageContent},
         page_compaction::CompactionResult,
         progress,
+        state_cache::UndoPreview,
     },
 };
 
@@ -217,19 +218,24 @@ fn files(context: &PageContext, title: &str, paths: &[String]) -> Markup {
     }
 }
 
-/// What undoing a run would do, and the form to do it.
-pub(super) fn undo_preview(context: &PageContext, number: i64) -> CommandResult<PageContent> {
+fn preview_of(context: &PageContext, number: i64) -> CommandResult<UndoPreview> {
     let request = UndoRequest { run: Some(RunId(number)), with_dependents: false };
-    let (with_later, plan) = match undo::plan_undo(&context.call, &context.root, request) {
-        Ok((request, plan)) => (request.with_dependents, plan),
+    match undo::plan_undo(&context.call, &context.root, request) {
+        Ok((request, plan)) => Ok(UndoPreview { plan, with_later: request.with_dependents }),
         Err(error) => {
             // Later runs depend on it: the form undoes them, too, and names them.
             let all = UndoRequest { with_dependents: true, ..request };
             let (_, plan) =
                 undo::plan_undo(&context.call, &context.root, all).map_err(|_| error)?;
-            (true, plan)
+            Ok(UndoPreview { plan, with_later: true })
         }
-    };
+    }
+}
+
+/// What undoing a run would do, and the form to do it.
+pub(super) fn undo_preview(context: &PageContext, number: i64) -> CommandResult<PageContent> {
+    let preview = context.undo_preview(number, || preview_of(context, number))?;
+    let UndoPreview { plan, with_later } = &*preview;
     let body = html! {
         p {
             "This would undo "
@@ -240,12 +246,12 @@ pub(super) fn undo_preview(context: &PageContext, number: i64) -> CommandResult<
             ". Files that somebody changed since are kept."
         }
         @if plan.runs.len() > 1 { p { "The later runs depend on run " (number) "." } }
-        (undo_files(context, &plan))
+        (undo_files(context, plan))
         @match layout::form_token(context) {
             Some(token) => form method="post" action=[context.href(&PageAddress::Undo(number))] {
                 (token)
                 @for run in &plan.runs { input type="hidden" name="run" value=(run.id); }
-                @if with_later { input type="hidden" name="later" value="1"; }
+                @if *with_later { input type="hidden" name="later" value="1"; }
                 p .buttons { button name="do" value="undo" { "Undo" } }
             },
             None => p { "Nothing can be changed here: the page was opened with --read-only." },
