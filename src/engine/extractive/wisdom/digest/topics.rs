@@ -250,7 +250,7 @@ impl TopicFiler<'_> {
             // neither.
             MemoryType::User if opens_in_first_person(statement) => None,
             MemoryType::User => match statement.person {
-                None if begins_with_name(statement) => return None,
+                None if begins_with_name(statement) => None,
                 None => self.main_person(),
                 person => person,
             },
