@@ -390,9 +390,11 @@ pub(super) fn run_compaction(
 /// The longest wait for one round, whatever `compaction.quiet` says: a person is waiting.
 const QUIET_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Refuses to write a root whose writer is another host.
+/// Refuses to write a root whose writer is another host. Finishes a pull that was interrupted.
 pub(crate) fn require_writer(call: &Invocation, root: &MemoryRoot) -> CommandResult<()> {
     if root.settings.is_writer(&call.environment.host) {
+        #[cfg(feature = "fleet")]
+        super::bundle::finish_interrupted_pull(call, root)?;
         return Ok(());
     }
     let error = RootError::OtherWriter {
