@@ -1,7 +1,7 @@
 //! Examples of each verb, which its help shows at the end.
 
 /// The verbs with their examples; a test parses each.
-const EXAMPLES: [(&str, &[&str]); 38] = [
+const EXAMPLES: &[(&str, &[&str])] = &[
     ("init", &["memoird init", "memoird init ~/notes", "memoird init --claude-code --dry-run"]),
     ("status", &["memoird status", "memoird status --json"]),
     (
@@ -49,6 +49,15 @@ const EXAMPLES: [(&str, &[&str]); 38] = [
         ],
     ),
     ("history", &["memoird history", "memoird history WISDOM.md"]),
+    #[cfg(feature = "fleet")]
+    (
+        "bundle",
+        &[
+            "memoird bundle push s3://team-memory/lexicon",
+            "memoird bundle pull file:///mnt/backup/lexicon --dry-run",
+            "memoird bundle status --json",
+        ],
+    ),
     ("blame", &["memoird blame WISDOM.md", "memoird blame 2026-W14"]),
     ("diff", &["memoird diff WISDOM.md", "memoird diff WISDOM.md --from \"last month\""]),
     ("usage", &["memoird usage", "memoird usage --by model --since \"last month\""]),

@@ -159,12 +159,19 @@ pub(super) fn run(global: &GlobalArgs, args: &ForgetArgs, ui: &Ui) -> CommandRes
             return Ok(ExitCode::SUCCESS);
         }
     }
+    #[cfg(feature = "fleet")]
+    let stores = super::bundle::note_forgetting(&root)?;
     let forgotten = compactor.forget(&request)?;
     let selection = Selection { only_rewrite: true, ..Selection::default() };
     let report = run_compaction(&mut compactor, "forget", &selection, ui)?.report;
     let done = CompletedForget { forgotten: &forgotten, report: &report };
     show(&root, &forgotten.impact, args, Some(done), ui);
     let failed = report.failed > 0;
+    #[cfg(feature = "fleet")]
+    let failed = {
+        drop(lineage);
+        !super::bundle::remove_forgotten(&call, &root, &stores, ui) || failed
+    };
     Ok(exit_code_if_failed(failed))
 }
 

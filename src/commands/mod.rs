@@ -9,6 +9,8 @@
 pub mod ui;
 
 mod blame;
+#[cfg(feature = "fleet")]
+mod bundle;
 mod compact;
 mod completions;
 mod config;
@@ -72,7 +74,7 @@ use crate::{
     },
 };
 
-/// The `--help` page, with the verbs grouped by purpose.
+/// The `--help` page, with the verbs grouped by purpose; see [`help_template`].
 const HELP_TEMPLATE: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
@@ -108,7 +110,7 @@ Inspect:
 Maintain:
   doctor       Check files, database, and settings
   rebuild      Rebuild the database from the files
-  upgrade      Write the generated files of an older version in the present form
+{bundle}  upgrade      Write the generated files of an older version in the present form
   uninstall    Take out what memoird put outside of memory folders
   model test   Test the configured model and estimate its cost
 
@@ -128,7 +130,7 @@ Global options:
 
 /// Turns an agent's daily logs into long-term memory, every line traced to its source
 #[derive(Debug, Parser)]
-#[command(name = "memoird", version, help_template = HELP_TEMPLATE, max_term_width = 100)]
+#[command(name = "memoird", version, help_template = help_template(), max_term_width = 100)]
 #[command(subcommand_value_name = "VERB")]
 #[command(
     after_help = "`memoird VERB --help` describes one verb. Exit codes: 0 done or nothing to do, 1 a job \
@@ -190,6 +192,8 @@ enum CliCommand {
     Show(show::ShowArgs),
     History(history::HistoryArgs),
     Blame(blame::BlameArgs),
+    #[cfg(feature = "fleet")]
+    Bundle(bundle::BundleArgs),
     Diff(diff::DiffArgs),
     #[command(visible_alias = "cost")]
     Usage(usage::UsageArgs),
@@ -357,6 +361,8 @@ fn dispatch(cli: Cli, page: &PageProgram, ui: &Ui) -> CommandResult {
         CliCommand::Coverage(args) => coverage::run(&global, args, ui),
         CliCommand::Show(args) => show::run(&global, &args, ui),
         CliCommand::History(args) => history::run(&global, &args, ui),
+        #[cfg(feature = "fleet")]
+        CliCommand::Bundle(args) => bundle::run(&global, &args, ui),
         CliCommand::Blame(args) => blame::run(&global, &args, ui),
         CliCommand::Diff(args) => diff::run(&global, &args, ui),
         CliCommand::Usage(args) => usage::run(&global, &args, ui),
@@ -415,6 +421,16 @@ fn show_version(ui: &Ui) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Returns the `--help` page with the verbs that this build has.
+fn help_template() -> String {
+    let bundle = if cfg!(feature = "fleet") {
+        "  bundle       Publish a memory folder to object storage, or bring it from there\n"
+    } else {
+        ""
+    };
+    HELP_TEMPLATE.replace("{bundle}", bundle)
+}
+
 fn clap_command() -> clap::Command {
     examples::add_to(Cli::command())
 }
@@ -428,7 +444,7 @@ mod tests {
         clap_command().debug_assert();
         for verb in clap_command().get_subcommands().map(clap::Command::get_name) {
             assert!(
-                HELP_TEMPLATE.contains(&format!("\n  {verb} ")),
+                help_template().contains(&format!("\n  {verb} ")),
                 "`{verb}` is missing from the help"
             );
         }

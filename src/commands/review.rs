@@ -105,7 +105,11 @@ pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandRes
     let mut queue = load_queue(&root, decided)?;
     match &args.verb {
         None if ui.is_interactive() => return review_interactively(&call, &root, &queue, ui),
-        None | Some(ReviewCommand::List { .. }) => list(&queue, ui),
+        None | Some(ReviewCommand::List { .. }) => {
+            list(&queue, ui);
+            #[cfg(feature = "fleet")]
+            super::bundle::note_conflicts(&root, ui);
+        }
         Some(ReviewCommand::Accept(selection)) => {
             retain_selected(&mut queue, selection)?;
             if selection.all {

@@ -117,7 +117,14 @@ pub(super) fn run(
     let mut lineage = root.lineage()?;
     let clock = call.clock();
     let mut compactor = root.compactor(&mut lineage, engine.as_ref(), &clock);
+    #[cfg(feature = "fleet")]
+    let stores = match request.action {
+        SecretsAction::Purge => super::bundle::note_forgetting(root)?,
+        _ => Vec::new(),
+    };
     let redacted = compactor.redact(request.action == SecretsAction::Purge)?;
+    #[cfg(feature = "fleet")]
+    drop(lineage);
     let left = find_secrets(root)?;
     show(&left, &redacted, request.action, ui);
     // Only a purge removes secrets from the history.
@@ -125,7 +132,10 @@ pub(super) fn run(
         is_leak(it)
             && (request.action == SecretsAction::Purge || it.location == SecretLocation::Generated)
     };
-    Ok(exit_code_if_failed(left.iter().any(is_left)))
+    let is_any_left = left.iter().any(is_left);
+    #[cfg(feature = "fleet")]
+    let is_any_left = !super::bundle::remove_forgotten(call, root, &stores, ui) || is_any_left;
+    Ok(exit_code_if_failed(is_any_left))
 }
 
 fn find_secrets(root: &MemoryRoot) -> CommandResult<Vec<StoredSecret>> {

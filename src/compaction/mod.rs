@@ -55,7 +55,7 @@ pub(crate) mod redact;
 pub(crate) mod report;
 pub(crate) mod review;
 mod run;
-mod safety_copies;
+pub(crate) mod safety_copies;
 pub(crate) mod snapshot;
 pub(crate) mod summary;
 #[cfg(test)]

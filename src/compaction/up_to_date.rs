@@ -47,12 +47,16 @@ pub(crate) struct UpToDate {
 }
 
 /// The note, as JSON.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct UpToDateNote {
     /// The stamps of all files, as one hash.
     files: String,
     /// The settings of the run, as one hash.
     with: String,
+    /// The contents of all files and the settings without the path, as one hash, by which a copy of the root is
+    /// recognized; only in builds with the feature `fleet`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    contents: Option<String>,
     /// The note is valid from here …
     made: DateTime<Utc>,
     /// … until when.
@@ -64,7 +68,7 @@ struct UpToDateNote {
     waiting: Vec<WaitRecord>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct WaitRecord {
     tier: String,
     period: String,
@@ -89,11 +93,13 @@ pub(crate) fn check(
 ) -> Option<UpToDate> {
     let note: UpToDateNote = serde_json::from_slice(&note::read(vault.layout())?).ok()?;
     let is_now = note.made <= now && now < note.until;
-    if !is_now || (open_week && !note.open_week) || note.with != settings_hash(settings, engine) {
+    if !is_now || (open_week && !note.open_week) {
         return None;
     }
     // Last, since it takes longest.
-    if vault.root_stamp().ok()?.all.to_string() != note.files {
+    let is_same = note.with == settings_hash(settings, engine)
+        && vault.root_stamp().ok()?.all.to_string() == note.files;
+    if !is_same && !take_over_copy(vault, settings, engine, &note) {
         return None;
     }
     let zone = settings.zone.name.0;
@@ -189,7 +195,12 @@ pub(super) fn after_run(
     outcome: &RunOutcome,
     now: DateTime<Utc>,
 ) {
-    let new_note = note_of_run(before, settings, engine, open_week, outcome, now);
+    let mut new_note = note_of_run(before, settings, engine, open_week, outcome, now);
+    if let Some(note) = &mut new_note {
+        // Only of the files that the run has seen.
+        note.contents = contents_hash(vault, settings, engine)
+            .filter(|_| vault.root_stamp().is_ok_and(|it| it.all == before.stamps.all));
+    }
     let bytes = new_note.and_then(|it| serde_json::to_vec(&it).ok());
     let layout = vault.layout();
     let ended = match bytes {
@@ -235,6 +246,7 @@ fn note_of_run(
     Some(UpToDateNote {
         files: before.stamps.all.to_string(),
         with: settings_hash(settings, engine),
+        contents: None,
         made: now,
         until,
         open_week,
@@ -286,6 +298,51 @@ fn next_day_closes(settings: &RootSettings, now: DateTime<Utc>) -> Option<DateTi
     let grace = Duration::from_std(grace).ok()?;
     let first_open: NaiveDate = now.checked_sub_signed(grace)?.with_timezone(&zone).date_naive();
     start_of_day(first_open.succ_opt()?, zone).checked_add_signed(grace)
+}
+
+/// Returns whether the root is a copy of the one that a note is about, with the same contents. Then its stamps are
+/// taken over, so that the next check reads no file.
+#[cfg(feature = "fleet")]
+fn take_over_copy(
+    vault: &Vault,
+    settings: &RootSettings,
+    engine: &str,
+    note: &UpToDateNote,
+) -> bool {
+    let Some(contents) = &note.contents else { return false };
+    let layout = vault.layout();
+    let (Ok(()), Ok(stamps)) = (note::begin(layout), vault.root_stamp()) else { return false };
+    let is_copy = contents_hash(vault, settings, engine).as_ref() == Some(contents);
+    let is_settled = clock::file_clock_nanos()
+        .is_some_and(|now| stamps.newest_ns < now.saturating_sub(SETTLED_NS));
+    let (files, with) = (stamps.all.to_string(), settings_hash(settings, engine));
+    let taken = UpToDateNote { files, with, ..note.clone() };
+    let ended = match serde_json::to_vec(&taken) {
+        // A note that could not be written costs another look.
+        Ok(bytes) if is_copy && is_settled => note::finish(layout, &bytes).map(drop),
+        _ => note::cancel(layout),
+    };
+    is_copy && ended.is_ok() && vault.root_stamp().is_ok_and(|it| it.all == stamps.all)
+}
+
+#[cfg(not(feature = "fleet"))]
+fn take_over_copy(_: &Vault, _: &RootSettings, _: &str, _: &UpToDateNote) -> bool {
+    false
+}
+
+/// Returns a hash of the contents of a root and of what else a run depends on, but not of its path; `None` if a file
+/// cannot be read.
+#[cfg(feature = "fleet")]
+fn contents_hash(vault: &Vault, settings: &RootSettings, engine: &str) -> Option<String> {
+    let anywhere =
+        RootSettings { path: std::path::PathBuf::new(), configured: true, ..settings.clone() };
+    let contents = vault.content_hash().ok()?;
+    Some(ContentHash::of(format!("{contents} {}", settings_hash(&anywhere, engine))).to_string())
+}
+
+#[cfg(not(feature = "fleet"))]
+fn contents_hash(_: &Vault, _: &RootSettings, _: &str) -> Option<String> {
+    None
 }
 
 /// Returns a hash of what a run depends on besides files and time.

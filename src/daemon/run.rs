@@ -209,6 +209,13 @@ impl RunOrder {
 
     /// Opens the database, repairs it if it is damaged, and runs the jobs.
     fn run_with_database(&self) -> Result<(FinishedRun, Option<Inventory>), CompactionError> {
+        #[cfg(feature = "fleet")]
+        crate::fleet::pull::finish_interrupted(&crate::fleet::push::BundleRoot {
+            vault: &self.vault,
+            settings: &self.settings,
+            now: self.now,
+        })
+        .map_err(crate::fleet::error::BundleError::into_run_error)?;
         let clock = || self.clock();
         let mut report = |recovery: &DatabaseRecovery| {
             tracing::error!("{}: {recovery}", self.root());

@@ -137,7 +137,7 @@ impl MarkupReader<'_> {
             Some(start)
                 if !has_space(before)
                     && !in_word(after)
-                    && !(width == 1 && self.text[start..at].contains('\n')) =>
+                    && (width > 1 || !self.text[start..at].contains('\n')) =>
             {
                 self.markup.excluded.push(start..end);
                 *strike = None;

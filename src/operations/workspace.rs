@@ -222,6 +222,24 @@ impl MemoryRoot {
         Err(no_such_file(named))
     }
 
+    /// Returns the folder as `bundle` reads and writes it.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn bundle_root(&self, call: &Invocation) -> crate::fleet::push::BundleRoot<'_> {
+        crate::fleet::push::BundleRoot {
+            vault: &self.vault,
+            settings: &self.settings,
+            now: call.now,
+        }
+    }
+
+    /// Finishes a pull that was interrupted.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn finish_interrupted_pull(&self, call: &Invocation) -> CommandResult<()> {
+        crate::fleet::pull::finish_interrupted(&self.bundle_root(call)).map_err(|error| {
+            CommandError::from(error).hint("`memoird bundle pull` fetches everything again")
+        })
+    }
+
     /// Returns the day, week or month that words such as `last week` or `yesterday` name.
     pub(crate) fn period_in_words(&self, named: &str) -> Option<Period> {
         let today = clock::now().ok()?.with_timezone(&self.settings.zone.name.0).date_naive();
@@ -399,9 +417,11 @@ impl MemoryRoot {
     }
 }
 
-/// Refuses to write a root whose writer is another host.
+/// Refuses to write a root whose writer is another host. Finishes a pull that was interrupted.
 pub(crate) fn require_writer(call: &Invocation, root: &MemoryRoot) -> CommandResult<()> {
     if root.settings.is_writer(&call.environment.host) {
+        #[cfg(feature = "fleet")]
+        root.finish_interrupted_pull(call)?;
         return Ok(());
     }
     let error = RootError::OtherWriter {

@@ -9,7 +9,7 @@ use std::{
 use crate::support::files_below;
 
 /// From the lowest layer to the highest. A module may use itself and the ones listed before it.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "text",
     "memory",
     "parallel",
@@ -22,6 +22,7 @@ const LAYERS: [&str; 17] = [
     "session",
     "compaction",
     "recall",
+    "fleet",
     "daemon",
     "operations",
     "commands",

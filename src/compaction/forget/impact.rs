@@ -506,7 +506,9 @@ fn find_copies(vault: &Vault, impact: &mut ForgetImpact) {
     let folder = crate::store::fs::layout::PRIVATE_DIR;
     for path in vault.files_below(folder, usize::MAX).0 {
         let name = path.strip_prefix(folder).map_or(&path[..], |it| it.trim_start_matches('/'));
-        if own.contains(&name) || path == layout.forget_state() {
+        // Only names of files are in the state of a bundle, which the next push writes again.
+        let is_bundle = name.starts_with("bundle-");
+        if own.contains(&name) || is_bundle || path == layout.forget_state() {
             continue;
         }
         let goes = is_database(&path) || {

@@ -154,7 +154,8 @@ pub(crate) fn restrict_access(exposed: &ExposedFile) -> io::Result<()> {
 
 /// Lists the entries of the private folder that memoird did not create, by name.
 pub fn unknown_files(layout: &Layout) -> Vec<String> {
-    const OURS: [&str; 15] = [
+    const OURS: [&str; 16] = [
+        "bundle-",
         "forgetting.",
         "keeping.",
         "undoing.",

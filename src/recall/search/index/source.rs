@@ -29,7 +29,7 @@ use crate::{
             VarintWriter,
         },
         fs::{
-            inventory::Inventory,
+            inventory::{FileStat, Inventory},
             vault::{Vault, VaultError, scan::KnownFile},
         },
     },
@@ -190,8 +190,8 @@ impl SearchSource {
     /// Returns whether the index matches the files.
     pub(crate) fn is_up_to_date(&self, vault: &Vault, look: &RootScan) -> Result<bool, VaultError> {
         let targets = look.targets(vault)?;
-        let (come, gone) = index_changes(&self.entries, &targets);
-        Ok(matches!(self.backend, SourceBackend::Index(_)) && come.is_empty() && gone.is_empty())
+        let is_index = matches!(self.backend, SourceBackend::Index(_));
+        Ok(is_index && index_changes(&self.entries, &targets).is_empty())
     }
 
     /// Returns the updated index. An index that was unusable at first may have been recreated since.
@@ -283,7 +283,7 @@ impl SearchSource {
         let target = log_target((stem, stem.date().year()), path, found.stamp, hash, input);
         let come = build_entries(&[&target], vault, rules)?;
         // As above.
-        drop(index.apply(&IndexChange { removed: Vec::new(), added: come }));
+        drop(index.apply(&IndexChange { added: come, ..IndexChange::default() }));
         Ok(())
     }
 
@@ -312,10 +312,11 @@ impl SearchSource {
         vault: &Vault,
         rules: &PrivacyRules,
     ) -> Result<Result<Option<IndexedFiles>, CacheDbError>, VaultError> {
-        let (mut come, mut gone) = index_changes(&known, wanted);
-        if come.is_empty() && gone.is_empty() {
+        let changes = index_changes(&known, wanted);
+        if changes.is_empty() {
             return Ok(Ok(Some(known)));
         }
+        let TargetChanges { mut come, mut gone, mut restamped } = changes;
         drop(known);
         if let Err(error) = index.end_read() {
             return Ok(Err(error));
@@ -331,7 +332,11 @@ impl SearchSource {
                 && next.zip(batch.last()).is_some_and(|(a, b)| a.bucket != b.bucket);
             if next.is_none() || is_full {
                 let come = build_entries(&batch, vault, rules)?;
-                let change = IndexChange { removed: std::mem::take(&mut gone), added: come };
+                let change = IndexChange {
+                    removed: std::mem::take(&mut gone),
+                    added: come,
+                    restamped: std::mem::take(&mut restamped),
+                };
                 if let Err(error) = index.apply(&change) {
                     return Ok(Err(error));
                 }
@@ -571,23 +576,46 @@ const COUNTED_OF: &str = "distinct_of";
 const RECOUNT_LINES_MIN: u64 = 20_000;
 const RECOUNT_CHANGE_DIVISOR: u64 = 64;
 
-/// Returns the files that are missing or out of date in an index, and those that are to be removed.
-fn index_changes<'w>(
-    known: &IndexedFiles,
-    wanted: &'w [IndexTarget<'w>],
-) -> (Vec<&'w IndexTarget<'w>>, Vec<String>) {
+/// What an index lacks.
+struct TargetChanges<'w> {
+    /// Files to index.
+    come: Vec<&'w IndexTarget<'w>>,
+    /// Files to remove.
+    gone: Vec<String>,
+    /// Files of which only the stamp differs: their content is the indexed one.
+    restamped: Vec<(String, FileStat)>,
+}
+
+impl TargetChanges<'_> {
+    fn is_empty(&self) -> bool {
+        self.come.is_empty() && self.gone.is_empty() && self.restamped.is_empty()
+    }
+}
+
+/// Returns what the index lacks.
+fn index_changes<'w>(known: &IndexedFiles, wanted: &'w [IndexTarget<'w>]) -> TargetChanges<'w> {
     let by_path: HashMap<&str, &IndexEntry> =
         known.iter().map(|(_, it)| (it.path.as_str(), it)).collect();
-    let is_new = |it: &&IndexTarget<'_>| {
-        let known = by_path.get(it.path.as_str());
-        known.is_none_or(|known| {
-            known.stamp != it.stamp || known.input_hash != it.input || known.bucket != it.bucket
-        })
-    };
-    let come = wanted.iter().filter(is_new).collect();
+    let mut come = Vec::new();
+    let mut restamped = Vec::new();
+    for it in wanted {
+        match by_path.get(it.path.as_str()) {
+            Some(known) if known.input_hash == it.input && known.bucket == it.bucket => {
+                if known.stamp == it.stamp {
+                    continue;
+                }
+                if known.hash == it.hash {
+                    restamped.push((it.path.clone(), it.stamp));
+                } else {
+                    come.push(it);
+                }
+            }
+            _ => come.push(it),
+        }
+    }
     let stays: HashSet<&str> = wanted.iter().map(|it| it.path.as_str()).collect();
     let removed = known.iter().map(|(_, it)| &it.path).filter(|it| !stays.contains(it.as_str()));
-    (come, removed.cloned().collect())
+    TargetChanges { come, gone: removed.cloned().collect(), restamped }
 }
 
 /// Returns whether the attributes are those of a log or session record.

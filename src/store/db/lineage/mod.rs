@@ -13,6 +13,7 @@
 //! - `row_checksum`: a short hash in every row, which reveals damage.
 //! - `column`: how values are stored in columns.
 //! - `forget`: removes names and reasons that contain forgotten words.
+//! - `portable`: copies for other machines, with the feature `fleet`.
 //! - [`query`]: the queries of trace, coverage, plan and status.
 //!
 //! # Invariants
@@ -30,6 +31,8 @@ mod forget;
 pub mod history;
 pub mod jobs;
 mod location;
+#[cfg(feature = "fleet")]
+pub(crate) mod portable;
 pub mod query;
 pub mod record;
 pub mod review;

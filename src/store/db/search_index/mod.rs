@@ -103,6 +103,8 @@ pub struct IndexChange {
     pub removed: Vec<String>,
     /// Files to add or replace.
     pub added: Vec<(IndexEntry, LineDetail, TermPositions)>,
+    /// Files whose content is the indexed one, with new stamps: the root was copied or moved.
+    pub restamped: Vec<(String, FileStat)>,
 }
 
 /// The files of the index.
@@ -259,6 +261,10 @@ impl PostingsDb {
 
     fn try_apply(&mut self, change: &IndexChange) -> rusqlite::Result<()> {
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        restamp(&tx, &change.restamped)?;
+        if change.removed.is_empty() && change.added.is_empty() {
+            return tx.commit();
+        }
         let added_paths = change.added.iter().map(|(it, ..)| &it.path);
         let mut buckets: BTreeMap<i64, BucketChange<'_>> = BTreeMap::new();
         let changes = read_counter(&tx, CHANGES)?.unwrap_or(0) + 1;
@@ -316,6 +322,15 @@ impl PostingsDb {
     ) -> Result<T, CacheDbError> {
         query(&self.conn).map_err(|source| CacheDbError { path: self.path.clone(), source })
     }
+}
+
+fn restamp(tx: &rusqlite::Transaction<'_>, files: &[(String, FileStat)]) -> rusqlite::Result<()> {
+    let mut set =
+        tx.prepare_cached("UPDATE file SET inode = ?2, size = ?3, mtime = ?4 WHERE path = ?1")?;
+    for (path, FileStat { inode, size, mtime_ns }) in files {
+        set.execute(params![path, inode.cast_signed(), size.cast_signed(), mtime_ns])?;
+    }
+    Ok(())
 }
 
 /// The name of the counter of changes.

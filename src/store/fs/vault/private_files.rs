@@ -24,6 +24,15 @@ impl Vault {
 
     /// Writes a file of the private folder atomically: after a crash it has the old or the new text.
     pub(crate) fn write_private(&self, relative: &str, text: &str) -> Result<(), VaultError> {
+        self.write_private_bytes(relative, text.as_bytes())
+    }
+
+    /// Like [`Self::write_private`], for a file that may not be text.
+    pub(crate) fn write_private_bytes(
+        &self,
+        relative: &str,
+        bytes: &[u8],
+    ) -> Result<(), VaultError> {
         self.create_private_dir()?;
         let (folder, name) = self.open_parent("write", relative)?;
         let temp = temp_name(name);
@@ -31,7 +40,7 @@ impl Vault {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
             let mut file = folder.open(&temp, flags)?;
             failpoint::at("vault.private.write")?;
-            file.write_all(text.as_bytes())?;
+            file.write_all(bytes)?;
             file.sync_all()?;
             failpoint::at("vault.private.rename")?;
             folder.rename(&temp, &folder, name, RenameFlags::empty())

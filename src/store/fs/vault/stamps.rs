@@ -1,6 +1,8 @@
 //! Detects whether anything in a root has changed, without reading a file.
 
-use std::io;
+use std::io::{self, Read as _};
+
+use rustix::fs::OFlags;
 
 use super::{Vault, VaultError, io_error};
 use crate::{
@@ -12,8 +14,8 @@ use crate::{
 };
 
 /// Names in the private folder whose changes do not matter.
-const VOLATILE_FILES: [&str; 6] =
-    ["daemon.", "pass.lock", "search.db", "vectors.db", "standstill", "lineage.db-shm"];
+const VOLATILE_FILES: [&str; 7] =
+    ["bundle-", "daemon.", "pass.lock", "search.db", "vectors.db", "standstill", "lineage.db-shm"];
 
 /// The state of the files of a root at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +41,23 @@ enum FolderFilter {
 impl Vault {
     /// Computes the stamp of all files that a run reads, without reading any.
     pub(crate) fn root_stamp(&self) -> Result<RootStamp, VaultError> {
-        let mut hasher =
-            StampHasher { bytes: Vec::new(), newest_ns: i64::MIN, newest_private_ns: i64::MIN };
+        self.hash_root(false)
+    }
+
+    /// Computes a hash of the names and contents of the same files: a copy of the root has the same. Reads all of
+    /// them.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn content_hash(&self) -> Result<ContentHash, VaultError> {
+        Ok(self.hash_root(true)?.all)
+    }
+
+    fn hash_root(&self, reads_content: bool) -> Result<RootStamp, VaultError> {
+        let mut hasher = StampHasher {
+            bytes: Vec::new(),
+            newest_ns: i64::MIN,
+            newest_private_ns: i64::MIN,
+            reads_content,
+        };
         let layout = &self.layout;
         if !layout.memory_dir().is_empty() {
             self.hash_folder(&mut hasher, "", FolderFilter::RootFiles)?;
@@ -61,7 +78,7 @@ impl Vault {
             }
         }
         self.hash_folder(&mut hasher, layout::PRIVATE_DIR, FolderFilter::PrivateFiles)?;
-        let StampHasher { bytes, newest_ns, newest_private_ns } = hasher;
+        let StampHasher { bytes, newest_ns, newest_private_ns, .. } = hasher;
         Ok(RootStamp { all: ContentHash::of(&bytes), newest_ns, newest_private_ns })
     }
 
@@ -85,6 +102,8 @@ struct StampHasher {
     bytes: Vec<u8>,
     newest_ns: i64,
     newest_private_ns: i64,
+    /// Whether the content of each file counts, and not its stamp.
+    reads_content: bool,
 }
 
 impl StampHasher {
@@ -97,7 +116,9 @@ impl StampHasher {
     ) -> io::Result<()> {
         let own = folder.own_metadata()?;
         self.add_name(dir);
-        self.add_numbers(&[own.stamp.inode, own.mode.into(), own.device]);
+        if !self.reads_content {
+            self.add_numbers(&[own.stamp.inode, own.mode.into(), own.device]);
+        }
         let mut names = folder.names()?;
         names.sort_unstable();
         let wisdom = layout.wisdom();
@@ -132,6 +153,12 @@ impl StampHasher {
             if !entry.is_file() {
                 // The caller adds the content of the folders that matter.
                 self.add_numbers(&[entry.kind.as_raw_mode().into()]);
+                continue;
+            }
+            if self.reads_content {
+                let mut bytes = Vec::new();
+                folder.open(&name, OFlags::RDONLY)?.read_to_end(&mut bytes)?;
+                self.bytes.extend_from_slice(ContentHash::of(&bytes).as_bytes());
                 continue;
             }
             // SQLite gives it the owner of the database whenever root opens it, which changes nothing in it.

@@ -1,0 +1,325 @@
+//! The manifest: every file of a bundle with the hash of its content and the object that holds it.
+//!
+//! JSON, so that people can read it and other programs can check a backup. Unknown keys are ignored; what changes
+//! the meaning of known ones raises [`FORMAT`].
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{error::BundleError, local_files::DATABASE, state::BundleState};
+use crate::{
+    memory::hash::ContentHash,
+    store::{
+        db::lineage::Lineage,
+        fs::{layout::Layout, vault::FILE_BYTES_MAX},
+    },
+};
+
+/// The name of the manifest.
+pub(crate) const MANIFEST: &str = "manifest.json";
+/// The folder of the objects.
+pub(crate) const OBJECTS: &str = "objects";
+/// The version of the manifest and of the objects.
+pub(crate) const FORMAT: u64 = 1;
+/// A larger manifest would be of some 100,000 files.
+pub(crate) const MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// No object is larger; see [`super::pack`].
+pub(crate) const OBJECT_BYTES_MAX: u64 = FILE_BYTES_MAX;
+/// No content is larger when unpacked.
+pub(crate) const RAW_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+const PATH_BYTES_MAX: usize = 1024;
+
+/// The manifest of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) format: u64,
+    /// The version of memoird that published it.
+    pub(crate) memoird: String,
+    /// Identifies the root, in every store.
+    pub(crate) root: String,
+    /// Rises by one with each publication.
+    pub(crate) generation: u64,
+    /// Identifies the publication: after a lost reply it shows whether it was this one.
+    pub(crate) publication: String,
+    /// Rises with each publication that removed forgotten words.
+    pub(crate) forgets: u64,
+    /// Whether the objects that it does not name are being removed, whatever their age.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) removing: bool,
+    pub(crate) published: DateTime<Utc>,
+    pub(crate) agent_name: String,
+    pub(crate) zone: String,
+    /// The folder of the logs; `.` for the root itself.
+    pub(crate) memory_dir: String,
+    /// The schema of the database.
+    pub(crate) schema: u64,
+    /// By path relative to the root. A generated file and the hidden one beside it are one entry.
+    pub(crate) files: BTreeMap<String, FileEntry>,
+    /// By the hash of their bytes.
+    pub(crate) objects: BTreeMap<String, ObjectEntry>,
+}
+
+/// A file, and where its content is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileEntry {
+    /// BLAKE3 of the content, as 64 hex digits; of the database see [`super::local_files`].
+    pub(crate) hash: String,
+    /// In bytes.
+    pub(crate) size: u64,
+    pub(crate) object: String,
+    /// Where the content begins in the unpacked object, in bytes.
+    pub(crate) offset: u64,
+}
+
+/// An object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ObjectEntry {
+    /// In bytes.
+    pub(crate) size: u64,
+    /// When unpacked, in bytes.
+    pub(crate) raw: u64,
+}
+
+/// What every format has.
+#[derive(Deserialize)]
+struct AnyManifest {
+    format: u64,
+    #[serde(default)]
+    memoird: String,
+}
+
+impl Manifest {
+    /// Reads a manifest and checks it by itself; [`Self::check_root`] and [`Self::check_paths`] compare it with a
+    /// root.
+    pub(crate) fn parse(bytes: &[u8], url: &str) -> Result<Self, BundleError> {
+        let bad = |reason: String| BundleError::BadManifest { url: url.to_owned(), reason };
+        let any: AnyManifest = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
+        let newer = |what, found, known| BundleError::Newer {
+            url: url.to_owned(),
+            version: any.memoird.clone(),
+            what,
+            found,
+            known,
+        };
+        if any.format > FORMAT {
+            return Err(newer("bundle format", any.format, FORMAT));
+        }
+        let manifest: Self = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
+        let known = Lineage::schema_version() as u64;
+        if manifest.schema > known {
+            return Err(newer("database schema", manifest.schema, known));
+        }
+        manifest.check().map_err(bad)?;
+        Ok(manifest)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.format == 0 || self.generation == 0 || !is_id(&self.root) {
+            return Err("it has no format, generation, or id".to_owned());
+        }
+        for (hash, object) in &self.objects {
+            if !is_hash(hash) {
+                return Err(format!("`{hash}` is not the name of an object"));
+            }
+            if object.size > OBJECT_BYTES_MAX || object.raw > RAW_BYTES_MAX {
+                return Err(format!("the object {hash} is larger than an object may be"));
+            }
+        }
+        for (path, file) in &self.files {
+            if let Some(reason) = path_refusal(path) {
+                return Err(format!("the path {path:?} {reason}"));
+            }
+            if !is_hash(&file.hash) {
+                return Err(format!("`{path}` has no hash"));
+            }
+            let object = self.objects.get(&file.object);
+            let end = file.offset.checked_add(file.size);
+            if object.zip(end).is_none_or(|(object, end)| end > object.raw) {
+                return Err(format!("the content of `{path}` is in no object"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the manifest is one of this root, and none from before the last one seen.
+    pub(crate) fn check_root(&self, url: &str, state: &BundleState) -> Result<(), BundleError> {
+        if let Some(own) = state.root.as_ref().filter(|it| **it != self.root) {
+            return Err(BundleError::OtherRoot {
+                url: url.to_owned(),
+                agent_name: self.agent_name.clone(),
+                found: self.root.clone(),
+                own: own.clone(),
+            });
+        }
+        if self.generation < state.generation {
+            return Err(BundleError::OlderManifest {
+                url: url.to_owned(),
+                found: self.generation,
+                known: state.generation,
+            });
+        }
+        Ok(())
+    }
+
+    /// Checks that every path is one of the files that a root has.
+    pub(crate) fn check_paths(&self, url: &str, layout: &Layout) -> Result<(), BundleError> {
+        let ours = layout.memory_dir();
+        let theirs = if self.memory_dir == "." { "" } else { &self.memory_dir };
+        if ours != theirs {
+            let shown = |it: &str| if it.is_empty() { ".".to_owned() } else { it.to_owned() };
+            return Err(BundleError::OtherMemoryDir { theirs: shown(theirs), ours: shown(ours) });
+        }
+        match self.files.keys().find(|it| !super::local_files::is_own_path(layout, it)) {
+            Some(path) => Err(BundleError::BadManifest {
+                url: url.to_owned(),
+                reason: format!("`{path}` is not a file of this memory folder"),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the hash of a file's content.
+    pub(crate) fn hash_of(&self, path: &str) -> Option<ContentHash> {
+        self.files.get(path).and_then(|it| parse_hash(&it.hash))
+    }
+
+    /// Removes the objects that no file uses.
+    pub(crate) fn drop_unused_objects(&mut self) {
+        let used: std::collections::BTreeSet<&String> =
+            self.files.values().map(|it| &it.object).collect();
+        self.objects.retain(|hash, _| used.contains(hash));
+    }
+
+    /// Returns the manifest as it is published.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("strings and numbers can always be written")
+    }
+}
+
+/// Returns the key of an object.
+pub(crate) fn object_key(hash: &str) -> String {
+    format!("{OBJECTS}/{}/{hash}", hash.get(..2).unwrap_or_default())
+}
+
+/// Reads a hash of 64 hex digits.
+pub(crate) fn parse_hash(text: &str) -> Option<ContentHash> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
+    }
+    Some(ContentHash::from_bytes(bytes)).filter(|it| it.to_string() == text)
+}
+
+fn is_hash(text: &str) -> bool {
+    parse_hash(text).is_some()
+}
+
+fn is_id(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|it| it.is_ascii_hexdigit())
+}
+
+/// Returns why a path may not be written below a root, whatever its name means; `None` if it may.
+fn path_refusal(path: &str) -> Option<&'static str> {
+    if path.is_empty() || path.len() > PATH_BYTES_MAX {
+        return Some("is empty or too long");
+    }
+    if path.starts_with('/') {
+        return Some("is absolute");
+    }
+    if path.contains('\\') || path.chars().any(char::is_control) {
+        return Some("contains a backslash or an invisible character");
+    }
+    if path.split('/').any(|it| matches!(it, "" | "." | "..")) {
+        return Some("leads out of its folder");
+    }
+    let is_private = path.split('/').next() == Some(crate::store::fs::layout::PRIVATE_DIR);
+    (is_private && path != DATABASE).then_some("is in the private folder")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        let object = "b".repeat(64);
+        let entry = FileEntry { hash: "a".repeat(64), size: 3, object: object.clone(), offset: 0 };
+        Manifest {
+            format: FORMAT,
+            memoird: "0.1.0".to_owned(),
+            root: "0".repeat(32),
+            generation: 3,
+            publication: "1".to_owned(),
+            forgets: 0,
+            removing: false,
+            published: DateTime::default(),
+            agent_name: "Lexicon".to_owned(),
+            zone: "UTC".to_owned(),
+            memory_dir: "memory".to_owned(),
+            schema: 4,
+            files: [("memory/2026-04-02.md".to_owned(), entry)].into(),
+            objects: [(object, ObjectEntry { size: 30, raw: 3 })].into(),
+        }
+    }
+
+    #[track_caller]
+    fn check_refused(change: impl FnOnce(&mut Manifest), words: &str) {
+        let mut manifest = manifest();
+        change(&mut manifest);
+        let error = Manifest::parse(&manifest.to_bytes(), "file:///x").unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+
+    #[test]
+    fn a_manifest_is_read_back() {
+        assert_eq!(Manifest::parse(&manifest().to_bytes(), "file:///x").unwrap(), manifest());
+    }
+
+    #[test]
+    fn what_could_leave_the_root_or_has_no_content_is_refused() {
+        for path in [
+            "/etc/passwd",
+            "../x.md",
+            "memory/../../x.md",
+            "memory//2026-04-02.md",
+            ".memoird/witness",
+            "memory\\x.md",
+            "a\u{1b}[2J.md",
+            "",
+        ] {
+            check_refused(
+                |it| {
+                    let entry = it.files.pop_first().unwrap().1;
+                    it.files.insert(path.to_owned(), entry);
+                },
+                "the path",
+            );
+        }
+        check_refused(|it| it.objects.clear(), "in no object");
+        check_refused(
+            |it| it.files.values_mut().for_each(|it| it.offset = u64::MAX),
+            "in no object",
+        );
+        check_refused(
+            |it| it.files.values_mut().for_each(|it| it.hash = "x".repeat(64)),
+            "no hash",
+        );
+        check_refused(|it| it.generation = 0, "generation");
+        check_refused(|it| it.objects.values_mut().for_each(|it| it.raw = u64::MAX), "larger");
+    }
+
+    #[test]
+    fn newer_forms_are_refused_by_name() {
+        check_refused(|it| it.format = 2, "bundle format 2");
+        check_refused(|it| it.schema = 99, "database schema 99");
+        let error =
+            Manifest::parse(b"{\"format\":7,\"memoird\":\"3.0\"}", "file:///x").unwrap_err();
+        assert!(error.to_string().contains("memoird 3.0"), "{error}");
+        let cut = Manifest::parse(&manifest().to_bytes()[..40], "file:///x").unwrap_err();
+        assert!(matches!(cut, BundleError::BadManifest { .. }), "{cut}");
+    }
+}

@@ -1,0 +1,44 @@
+//! Portable roots: the files and the database of a root, published to object storage and brought back.
+//!
+//! A bundle is one root in one store. Its manifest names every file with the hash of its content, and the
+//! immutable objects that hold the contents. Object storage keeps the truth; there is no server of ours, and no
+//! other module knows about bundles, except that verbs that write finish a pull that was interrupted.
+//!
+//! ```text
+//! URL/manifest.json        the one object that is ever replaced, by compare-and-swap
+//! URL/objects/ab/abcd…     packs, named by the BLAKE3 hash of their bytes
+//! URL/races/…              objects of the first test of a store, removed after it
+//! ```
+//!
+//! - [`storage`]: what is needed of a store; `file_storage` and `cloud_storage` implement it.
+//! - [`races`]: the test that a store must pass before its first use.
+//! - [`manifest`]: the manifest, and what is checked before anything is taken from it.
+//! - [`pack`]: objects that hold the contents of files.
+//! - [`local_files`]: the files of the root that belong to a bundle.
+//! - [`merge`]: compares this root, the last common state, and the store; pure.
+//! - [`state`]: what this root knows about a store, in its private folder.
+//! - [`push`]: publishes; also removes from the store what `forget` removed here.
+//! - [`pull`]: brings what others published.
+//!
+//! # Invariants
+//!
+//! - Objects are uploaded before the manifest that names them is published. Up to that moment nobody sees a
+//!   push, afterwards all of it.
+//! - Nothing is overwritten or removed here unless its bytes are those of the last common state.
+//! - What could not be read here never counts as deleted.
+//! - No object is used again by another push, so removing what no manifest names cannot break one, unless it is
+//!   younger than [`push::GARBAGE_GRACE`]. Only a manifest that is marked as `removing` permits removal of younger
+//!   objects: nobody else publishes while it is.
+
+mod cloud_storage;
+pub(crate) mod error;
+mod file_storage;
+pub(crate) mod local_files;
+pub(crate) mod manifest;
+pub(crate) mod merge;
+mod pack;
+pub(crate) mod pull;
+pub(crate) mod push;
+mod races;
+pub(crate) mod state;
+pub(crate) mod storage;

@@ -1,0 +1,151 @@
+//! What a root knows about a store: the last common state, in `.memoird/bundle-HASH.json`, one file per address.
+//!
+//! It is private and complete or absent after a crash. Without it nothing is lost: the next push or pull compares
+//! all contents, and what differs is a conflict.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    error::BundleError,
+    manifest::{Manifest, parse_hash},
+    merge::FileChange,
+    storage::ObjectVersion,
+};
+use crate::{
+    memory::hash::ContentHash,
+    store::fs::{layout::PRIVATE_DIR, vault::Vault},
+};
+
+/// The prefix of all private files of this module.
+const PREFIX: &str = "bundle-";
+const ENDING: &str = ".json";
+/// The pull that is being applied.
+pub(super) const INCOMING: &str = ".memoird/bundle-incoming.json";
+/// The prefix of objects that were fetched for it.
+pub(super) const OBJECT_PREFIX: &str = "bundle-object-";
+
+/// What a root knows about one store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BundleState {
+    pub(crate) url: String,
+    /// The id of the root; `None` before the first push or pull.
+    pub(crate) root: Option<String>,
+    /// The newest generation that was published or brought.
+    pub(crate) generation: u64,
+    /// The count of removals of forgotten words in the newest manifest of which this root has everything.
+    pub(crate) forgets: u64,
+    /// Whether the store passed the test of conditional writes.
+    #[serde(default)]
+    pub(crate) passed_races: bool,
+    /// Whether the user answers for former versions that the store keeps.
+    #[serde(default)]
+    pub(crate) accepts_versions: bool,
+    /// Whether words were forgotten here that the store may still hold.
+    #[serde(default)]
+    pub(crate) must_remove: bool,
+    /// When garbage was last looked for from here.
+    #[serde(default)]
+    pub(crate) swept: Option<DateTime<Utc>>,
+    /// The manifest whose files are exactly those of `base`.
+    #[serde(default)]
+    pub(crate) version: Option<ObjectVersion>,
+    /// The last common state: the hash of each file by path.
+    pub(crate) base: BTreeMap<String, String>,
+    /// Conflicts whose other version was saved here.
+    #[serde(default)]
+    pub(crate) conflicts: BTreeMap<String, SavedConflict>,
+}
+
+/// The other version of a file in conflict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SavedConflict {
+    /// Its hash; `None` if the file was removed from the store.
+    pub(crate) theirs: Option<String>,
+    /// The path of the copy, relative to the root.
+    pub(crate) copy: Option<String>,
+}
+
+impl BundleState {
+    /// Reads the state of one store; a new one has the root's id if the root is in another store.
+    pub(crate) fn load(vault: &Vault, url: &str) -> Result<Self, BundleError> {
+        let path = Self::path(url);
+        if let Some(state) = read(vault, &path)? {
+            return Ok(state);
+        }
+        let root = Self::load_all(vault)?.into_iter().find_map(|it| it.root);
+        Ok(Self { url: url.to_owned(), root, ..Self::default() })
+    }
+
+    /// Reads the states of all stores that this root was published to or brought from.
+    pub(crate) fn load_all(vault: &Vault) -> Result<Vec<Self>, BundleError> {
+        let mut states = Vec::new();
+        for path in private_files(vault, PREFIX) {
+            let is_state = path.strip_suffix(ENDING).is_some() && path != INCOMING;
+            states.extend(if is_state { read(vault, &path)? } else { None });
+        }
+        Ok(states)
+    }
+
+    /// Writes the state.
+    pub(crate) fn save(&self, vault: &Vault) -> Result<(), BundleError> {
+        let text = serde_json::to_string(self).expect("strings and numbers can always be written");
+        Ok(vault.write_private(&Self::path(&self.url), &text)?)
+    }
+
+    /// Returns the last common state.
+    pub(crate) fn base_hashes(&self) -> BTreeMap<String, ContentHash> {
+        let hashes = self.base.iter();
+        hashes.filter_map(|(path, it)| Some((path.clone(), parse_hash(it)?))).collect()
+    }
+
+    /// Records that a file is the same here and in a manifest.
+    pub(super) fn agree(&mut self, path: &str, manifest: &Manifest) {
+        self.conflicts.remove(path);
+        match manifest.files.get(path) {
+            Some(file) => drop(self.base.insert(path.to_owned(), file.hash.clone())),
+            None => drop(self.base.remove(path)),
+        }
+    }
+
+    /// Records a manifest, after the files that agree with it.
+    pub(super) fn record(&mut self, manifest: &Manifest, version: ObjectVersion) {
+        self.root = Some(manifest.root.clone());
+        self.generation = manifest.generation;
+        let is_same = manifest.files.len() == self.base.len()
+            && manifest.files.iter().all(|(path, it)| self.base.get(path) == Some(&it.hash));
+        self.version = is_same.then_some(version);
+        if is_same {
+            self.forgets = self.forgets.max(manifest.forgets);
+        }
+    }
+
+    fn path(url: &str) -> String {
+        format!("{PRIVATE_DIR}/{PREFIX}{}{ENDING}", ContentHash::of(url).hex16())
+    }
+}
+
+/// Returns whether a change waits for this root to bring what others published.
+pub(crate) fn is_incoming(change: FileChange) -> bool {
+    matches!(change, FileChange::WrittenThere | FileChange::RemovedThere)
+}
+
+/// Lists the private files whose names begin with `prefix`, relative to the root.
+pub(super) fn private_files(vault: &Vault, prefix: &str) -> Vec<String> {
+    let names = vault.open_folder("read", PRIVATE_DIR).ok().and_then(|it| it.names().ok());
+    let names = names.into_iter().flatten().flatten().filter(|it| it.starts_with(prefix));
+    let mut paths: Vec<String> = names.map(|it| format!("{PRIVATE_DIR}/{it}")).collect();
+    paths.sort_unstable();
+    paths
+}
+
+fn read(vault: &Vault, path: &str) -> Result<Option<BundleState>, BundleError> {
+    let Some(text) = vault.read_text(path)? else { return Ok(None) };
+    let bad = |e: serde_json::Error| BundleError::BadState {
+        path: path.to_owned(),
+        reason: e.to_string(),
+    };
+    serde_json::from_str(&text).map(Some).map_err(bad)
+}

@@ -1,0 +1,175 @@
+//! A kill at any step of a push or a pull: the store and the root have the old or the new state.
+
+use std::{collections::BTreeMap, fs};
+
+use crate::{
+    Store, assert_same_files, pulled,
+    support::{Root, files::Files},
+};
+
+/// The steps of this feature; a test at the end of this file compares them with the source.
+const STEPS: [&str; 16] = [
+    "bundle.database.begin",
+    "bundle.database.replaced",
+    "bundle.pull.applied",
+    "bundle.pull.database",
+    "bundle.pull.decisions",
+    "bundle.pull.fetched",
+    "bundle.pull.file",
+    "bundle.pull.noted",
+    "bundle.pull.object",
+    "bundle.pull.recorded",
+    "bundle.push.manifest",
+    "bundle.push.object",
+    "bundle.push.published",
+    "bundle.remove.done",
+    "bundle.remove.object",
+    "bundle.sweep.object",
+];
+
+/// When the second generation is made.
+const LATER: &str = "2026-04-21T09:00:00+02:00";
+
+/// Runs a command and returns its steps, as `NAME#NTH`.
+fn traced(root: &Root, args: &[&str]) -> Vec<String> {
+    let trace = root.home("trace");
+    drop(fs::remove_file(&trace));
+    let mut command = root.command(args);
+    command.env("MEMOIRD_FAIL_TRACE", &trace);
+    root.finish(command, args);
+    let mut hits = BTreeMap::<String, usize>::new();
+    let steps = fs::read_to_string(trace).unwrap_or_default();
+    let mut number = |name: &str| {
+        let nth = hits.entry(name.to_owned()).or_default();
+        *nth += 1;
+        format!("{name}#{nth}")
+    };
+    steps.lines().map(&mut number).collect()
+}
+
+/// Kills a command at a step.
+fn kill(root: &Root, args: &[&str], step: &str) {
+    let mut command = root.command(args);
+    command.env("MEMOIRD_FAIL", format!("kill@{step}"));
+    let killed = root.finish(command, args);
+    assert_eq!(killed.code, -1, "{step}: {killed}");
+}
+
+/// Returns the first and the last hit of each step.
+fn first_and_last(steps: Vec<String>) -> Vec<String> {
+    let mut by_name = BTreeMap::<String, Vec<String>>::new();
+    for step in steps {
+        let name = step.split('#').next().unwrap().to_owned();
+        by_name.entry(name).or_default().push(step);
+    }
+    by_name
+        .into_values()
+        .flat_map(|mut it| {
+            let last = it.pop();
+            it.truncate(1);
+            it.into_iter().chain(last)
+        })
+        .collect()
+}
+
+/// Returns a store with two generations, the machine that published them, and the files of both generations.
+fn two_generations() -> (Store, Root, Files, Files) {
+    let store = Store::new();
+    let mut here = Root::small();
+    here.write("memoird.yaml", "agent_name: Small\nzone: Europe/Berlin\n");
+    here.run_with_digest(&["compact"]).ok();
+    here.run(&["bundle", "push", &store.url()]).ok();
+    let old = here.files();
+    here.set_now(LATER);
+    here.write(
+        "memory/2026-04-14.md",
+        "# 2026-04-14\n\n- The west crane is red, decided for good\n",
+    );
+    fs::remove_file(here.path("memory/2026-03-03.md")).unwrap();
+    here.run_with_digest(&["compact"]).ok();
+    let new = here.files();
+    (store, here, old, new)
+}
+
+#[test]
+fn a_push_that_is_killed_publishes_all_or_nothing() {
+    let steps = {
+        let (_store, here, ..) = two_generations();
+        first_and_last(traced(&here, &["bundle", "push"]))
+    };
+    assert!(steps.len() > 5, "{steps:?}");
+    for step in steps {
+        let (store, here, old, new) = two_generations();
+        kill(&here, &["bundle", "push"], &step);
+        let mut seen = pulled(&store.url());
+        seen.set_now(LATER);
+        let files = seen.files();
+        assert!(files == old || files == new, "{step}");
+        seen.run(&["doctor"]).ok();
+        here.run(&["bundle", "push"]).ok();
+        seen.run(&["bundle", "pull"]).ok();
+        assert!(seen.files() == new, "{step}");
+    }
+}
+
+#[test]
+fn a_pull_that_is_killed_is_finished_by_the_next_command_that_writes() {
+    let stage = || {
+        let (store, here, ..) = two_generations();
+        // The other machine has the first generation.
+        let there = pulled(&store.url());
+        here.run(&["bundle", "push"]).ok();
+        (store, here, there)
+    };
+    let steps = {
+        let (_store, _here, there) = stage();
+        first_and_last(traced(&there, &["bundle", "pull"]))
+    };
+    assert!(steps.iter().any(|it| it.starts_with("bundle.database.replaced")), "{steps:?}");
+    for (number, step) in steps.into_iter().enumerate() {
+        let (_store, here, mut there) = stage();
+        let old = there.files();
+        kill(&there, &["bundle", "pull"], &step);
+        let left = there.files().into_iter().filter(|it| !it.0.contains(".memoird-tmp-"));
+        for (path, text) in left {
+            let versions = [old.get(&path), here.files().get(&path)].map(Option::<&_>::cloned);
+            assert!(versions.contains(&Some(text)), "{step}: {path} is neither old nor new");
+        }
+        // Half of a pull must not look like the edits of a person.
+        there.set_now(LATER);
+        // Before this note the pull was not decided, and a run is one of the old files.
+        if number % 2 == 0 && there.path(".memoird/bundle-incoming.json").exists() {
+            there.run_with_digest(&["compact"]).ok();
+        }
+        there.run(&["bundle", "pull"]).ok();
+        assert_same_files(&here, &there);
+        let pushed = there.run(&["bundle", "push", "--json"]).ok().json();
+        assert_eq!(pushed["published"], serde_json::json!([]), "{step}");
+        there.run(&["doctor"]).ok();
+    }
+}
+
+#[test]
+fn each_step_is_listed() {
+    fn collect(dir: &std::path::Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, found);
+            } else {
+                let text = fs::read_to_string(path).unwrap_or_default();
+                let names = text.split('"').filter(|it| it.starts_with("bundle.") && it.len() < 40);
+                found.extend(names.map(str::to_owned));
+            }
+        }
+    }
+    let src = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    collect(&src.join("fleet"), &mut found);
+    collect(&src.join("store"), &mut found);
+    found.sort();
+    found.dedup();
+    let mut listed = STEPS.map(str::to_owned).to_vec();
+    listed.sort();
+    assert_eq!(found, listed);
+}

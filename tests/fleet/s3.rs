@@ -1,0 +1,160 @@
+//! Servers of others: moto (from `PyPI`) as a store that must pass, `s3s-fs` as one that must be refused.
+
+use std::{
+    net::{TcpListener, TcpStream},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    assert_same_files, check, compacted,
+    support::{CommandOutput, Root, skipped},
+};
+
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A server process; ended when it is dropped.
+struct ServerProcess {
+    child: Child,
+    url: String,
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn is_wanted() -> bool {
+    std::env::var("MEMOIRD_FLEET").is_ok_and(|it| it == "1")
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn start(command: &mut Command, port: u16) -> Option<ServerProcess> {
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+    let mut server = ServerProcess { child, url: format!("http://127.0.0.1:{port}") };
+    let started = Instant::now();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if started.elapsed() > START_TIMEOUT || server.child.try_wait().ok()?.is_some() {
+            return None;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Some(server)
+}
+
+/// Starts moto; `None` if it is not wanted or missing.
+fn moto() -> Option<ServerProcess> {
+    if !is_wanted() {
+        skipped("MEMOIRD_FLEET=1 runs the tests with moto");
+        return None;
+    }
+    let port = free_port();
+    // With threads moto checks a condition and then writes, so that two writers win, and it is rightly refused.
+    let program = format!(
+        "from werkzeug.serving import run_simple\n\
+         from moto.server import DomainDispatcherApplication, create_backend_app\n\
+         app = DomainDispatcherApplication(create_backend_app)\n\
+         run_simple('127.0.0.1', {port}, app, threaded=False)"
+    );
+    let python = std::env::var("MEMOIRD_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let server = start(Command::new(python).args(["-c", &program]), port);
+    if server.is_none() {
+        skipped(
+            "moto is missing: pip install 'moto[s3,server]' (MEMOIRD_PYTHON names the Python that has it)",
+        );
+    }
+    server
+}
+
+/// Sends a request to a server, without a library.
+fn request(server: &ServerProcess, method: &str, path: &str, body: &str) {
+    use std::io::{Read as _, Write as _};
+    let address = server.url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\nConnection: close\r\n\
+         Authorization: AWS4-HMAC-SHA256 Credential=testing/20260413/us-east-1/s3/aws4_request, \
+         SignedHeaders=host, Signature=x\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer.split(' ').nth(1), Some("200"), "{answer}");
+}
+
+fn run(server: &ServerProcess, root: &Root, args: &[&str]) -> CommandOutput {
+    let mut command = root.command(args);
+    command
+        .env("AWS_ENDPOINT_URL", &server.url)
+        .env("AWS_ALLOW_HTTP", "true")
+        .env("AWS_ACCESS_KEY_ID", "testing")
+        .env("AWS_SECRET_ACCESS_KEY", "testing")
+        .env("AWS_REGION", "us-east-1");
+    root.finish(command, args)
+}
+
+#[test]
+fn moto_passes_and_holds_a_bundle() {
+    let Some(server) = moto() else { return };
+    request(&server, "PUT", "/team", "");
+    let here = compacted();
+    run(&server, &here, &["bundle", "push", "s3://team/lex"]).ok();
+    let there = Root::empty("mara");
+    run(&server, &there, &["bundle", "pull", "s3://team/lex", "--root", "."]).ok();
+    assert_same_files(&here, &there);
+    there.run(&["log", "From", "there"]).ok();
+    run(&server, &there, &["bundle", "push"]).ok();
+    run(&server, &here, &["bundle", "pull"]).ok();
+    assert_same_files(&here, &there);
+    run(&server, &here, &["forget", "From there", "--from-log", "--yes"]).ok();
+    let empty = run(&server, &here, &["bundle", "push", "s3://nobody/lex"]);
+    assert_ne!(empty.code, 0, "{empty}");
+}
+
+#[test]
+fn a_versioned_bucket_of_moto_is_refused() {
+    let Some(server) = moto() else { return };
+    request(&server, "PUT", "/kept", "");
+    let rule = "<VersioningConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
+                <Status>Enabled</Status></VersioningConfiguration>";
+    request(&server, "PUT", "/kept?versioning", rule);
+    let root = Root::small();
+    check(
+        &run(&server, &root, &["bundle", "push", "s3://kept/lex"]),
+        78,
+        &["keeps former versions"],
+    );
+    run(&server, &root, &["bundle", "push", "s3://kept/lex", "--accept-versions"]).ok();
+}
+
+#[test]
+fn s3s_fs_is_refused() {
+    let Ok(program) = std::env::var("MEMOIRD_S3S_FS") else {
+        return skipped(
+            "MEMOIRD_S3S_FS names the program s3s-fs (cargo install s3s-fs --features binary)",
+        );
+    };
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("team")).unwrap();
+    let port = free_port();
+    let mut command = Command::new(program);
+    command
+        .args(["--host", "127.0.0.1", "--port", &port.to_string()])
+        .args(["--access-key", "testing", "--secret-key", "testing"])
+        .arg(dir.path());
+    let Some(server) = start(&mut command, port) else {
+        return skipped("s3s-fs does not start");
+    };
+    check(
+        &run(&server, &Root::small(), &["bundle", "push", "s3://team/lex"]),
+        78,
+        &["lost a race"],
+    );
+}
