@@ -703,7 +703,7 @@ impl WisdomEdit<'_> {
         grounding::check_entry(title, text, citation, &lines)
     }
 
-    /// Returns the statements of memories that rest on these lines alone, each with its last day and, of projects and
+    /// Returns the statements of memories that cite only these lines, each with its last day and, of projects and
     /// things, its topic.
     fn statements_on(&self, citation: &Citation) -> Vec<(NaiveDate, String)> {
         let about_topics = self.memories.iter().filter(|it| it.is_about_topic());

@@ -115,7 +115,12 @@ impl<'a> ShownLines<'a> {
         let mut hints = String::new();
         for missing in missing_words(&item.fault) {
             // What another log says of the same name is about something else.
-            let is_near = |it: &(usize, usize)| cited.iter().any(|at| at.0 == it.0);
+            let is_of_logs = |b: usize| self.blocks[b].kind == BlockKind::Lines;
+            let is_near = |it: &(usize, usize)| {
+                let is_by =
+                    |at: &(usize, usize)| at.0 == it.0 || !is_of_logs(at.0) || !is_of_logs(it.0);
+                cited.iter().any(is_by)
+            };
             let has_it = |it: &(usize, usize)| {
                 is_near(it) && has_words(&self.line(*it).text, missing) && !cited.contains(it)
             };
