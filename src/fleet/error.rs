@@ -39,6 +39,17 @@ pub(crate) enum BundleError {
         /// What happened.
         what: String,
     },
+    /// A file is too large for an object.
+    #[error(
+        "`{path}` has {size} bytes: a bundle holds files of at most {} bytes",
+        super::manifest::RAW_BYTES_MAX
+    )]
+    TooLarge {
+        /// The file, relative to the root.
+        path: String,
+        /// How many bytes it has.
+        size: u64,
+    },
     /// The store keeps what is removed.
     #[error("`{url}` keeps former versions of objects, so `forget` could not remove words from it")]
     KeepsVersions {

@@ -11,10 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{error::BundleError, local_files::DATABASE, state::BundleState};
 use crate::{
     memory::hash::ContentHash,
-    store::{
-        db::lineage::Lineage,
-        fs::{layout::Layout, vault::FILE_BYTES_MAX},
-    },
+    store::{db::lineage::Lineage, fs::layout::Layout},
 };
 
 /// The name of the manifest.
@@ -25,8 +22,8 @@ pub(crate) const OBJECTS: &str = "objects";
 pub(crate) const FORMAT: u64 = 1;
 /// A larger manifest would be of some 100,000 files.
 pub(crate) const MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// No object is larger; see [`super::pack`].
-pub(crate) const OBJECT_BYTES_MAX: u64 = FILE_BYTES_MAX;
+/// No object is larger; see [`super::pack`]. A database of ten years has some 60 MB.
+pub(crate) const OBJECT_BYTES_MAX: u64 = RAW_BYTES_MAX;
 /// No content is larger when unpacked.
 pub(crate) const RAW_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 const PATH_BYTES_MAX: usize = 1024;

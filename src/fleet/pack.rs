@@ -35,8 +35,9 @@ pub(super) struct PackWriter {
 pub(super) struct PackedObject {
     pub(super) hash: String,
     pub(super) bytes: Vec<u8>,
-    raw: u64,
-    files: Vec<(String, ContentHash, u64, u64)>,
+    /// How many bytes it unpacks to.
+    pub(super) raw: u64,
+    pub(super) files: Vec<(String, ContentHash, u64, u64)>,
 }
 
 impl PackWriter {

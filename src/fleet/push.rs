@@ -23,7 +23,7 @@ use super::{
     local_files::{self, DATABASE, LocalFiles},
     manifest::{
         FORMAT, FileEntry, MANIFEST, MANIFEST_BYTES_MAX, Manifest, OBJECT_BYTES_MAX, OBJECTS,
-        object_key,
+        RAW_BYTES_MAX, object_key,
     },
     merge::{self, FileChange},
     pack::{self, PackWriter, PackedObject},
@@ -435,6 +435,12 @@ impl Push<'_, '_> {
             manifest.files.remove(path);
         }
         let mut objects = self.pack(compared, &mut planned, &mut manifest)?;
+        // What nobody could pull is not published.
+        let too_large = |it: &&PackedObject| it.raw > RAW_BYTES_MAX;
+        if let Some(object) = objects.iter().find(too_large) {
+            let path = object.files.last().map(|it| it.0.clone()).unwrap_or_default();
+            return Err(BundleError::TooLarge { path, size: object.raw });
+        }
         manifest.drop_unused_objects();
         objects.retain(|it| manifest.objects.contains_key(&it.hash));
         let started = Instant::now();
