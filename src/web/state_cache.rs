@@ -70,9 +70,10 @@ struct KnownLogs {
     chars: usize,
 }
 
-/// How many logs are kept, and how many characters they may have: those that the entries of `WISDOM.md` cite.
-const LOGS_KEPT_MAX: usize = 128;
-const LOG_CHARS_KEPT_MAX: usize = 4 << 20;
+/// How many logs are kept, and how many characters they may have: those that the entries of `WISDOM.md` cite, after ten
+/// years some 230.
+const LOGS_KEPT_MAX: usize = 1_024;
+const LOG_CHARS_KEPT_MAX: usize = 8 << 20;
 
 /// The logs that name each session record, by the name of the record.
 type RecordCitations = BTreeMap<String, Vec<Stem>>;
