@@ -4,7 +4,7 @@
 //! record, word for word and under its speaker, that every decision is in the log of the day, and that nothing
 //! else is.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::{
     await_records, await_sessions, await_value,
     claude::{Claude, Talk, allow, call, installed_claude, say},
     read_folder,
-    support::Root,
+    support::{Root, files_below},
 };
 
 /// What the model says otherwise.
@@ -246,6 +246,13 @@ fn a_killed_session_is_recorded_afterwards() {
     let mut talk = play(&claude, &root.path(""), &[], &["We decided to keep the old index"]);
     talk.say("Wait, and never reindex at night");
     talk.await_output("assistant");
+    // Claude Code writes its transcript a moment after it shows an answer.
+    let transcripts = || {
+        let mut files = Vec::new();
+        files_below(&root.path("../.claude/projects"), &["jsonl"], &mut files);
+        files.iter().filter_map(|it| fs::read_to_string(it).ok()).collect::<String>()
+    };
+    await_value(transcripts, |it| it.contains("never reindex at night"));
     talk.kill();
     root.run(&["import", "claude-code", "--days", "0", "--yes"]).ok();
     Script {
