@@ -75,7 +75,8 @@ pub(crate) fn check(stage: &Stage, root: &Root, acknowledged: &Acknowledged) -> 
         let decided = stage.ends[0].get_key_value(DECISIONS);
         after.extend(decided.map(|(name, text)| (name.clone(), text.clone())));
     }
-    let ends = if acknowledged.done || stage.repeat { &stage.ends[..1] } else { &stage.ends[..] };
+    let is_first = (acknowledged.done || stage.repeat) && !acknowledged.with_log;
+    let ends = if is_first { &stage.ends[..1] } else { &stage.ends[..] };
     let differences: Vec<_> =
         ends.iter().filter_map(|end| difference(end, &after, acknowledged.with_log)).collect();
     if differences.len() < ends.len() {

@@ -287,7 +287,8 @@ pub(crate) fn long_run() -> Scenario {
         name: by_form("first month", "first month", "whole journal"),
         prepare: by_form(first_month, first_month, whole_journal),
         command: &["compact"],
-        ends: &[&["compact"]],
+        // Entries of today age all statements, so that `log` beside the run leads to the second end.
+        ends: &[&["compact"], &["log", "Entries of a trial, one after another beside the run"]],
         repeat: false,
     }
 }
