@@ -5,10 +5,11 @@
 use super::{address, item::Item, markdown};
 
 /// Labels before a text that an entry or a record of a session repeats.
-pub const SESSION_LABELS: [&str; 6] = [
+pub const SESSION_LABELS: [&str; 7] = [
     "Outcome: ",
     "The user corrected: ",
     "The user decided: ",
+    "The user stated: ",
     "Decided: ",
     "Open: ",
     "Said last: ",

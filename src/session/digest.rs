@@ -31,6 +31,8 @@ pub struct SessionDigest<'a> {
     pub plan: Option<SessionPlan<'a>>,
     /// Decisions.
     pub decisions: Vec<SessionStatement<'a>>,
+    /// What the user says about how things are.
+    pub facts: Vec<SessionStatement<'a>>,
     /// Results of the agent's work.
     pub outcomes: Vec<SessionStatement<'a>>,
     /// Open items.
@@ -285,6 +287,7 @@ impl<'a> SessionDigest<'a> {
                     StatementClass::Decision => self.decisions.push(statement),
                     StatementClass::Outcome if !is_person => self.outcomes.push(statement),
                     StatementClass::Open if !is_person => self.open.push(statement),
+                    _ if is_person && sentence.is_fact => self.facts.push(statement),
                     _ => {}
                 }
             }

@@ -18,12 +18,14 @@ use super::{
 use crate::memory::{bare_words::SESSION_LABELS, own_words};
 
 /// The most lines of an entry, with its head.
-pub(crate) const LINES_MAX: usize = 15;
+pub(crate) const LINES_MAX: usize = 19;
 /// The most outcomes in an entry.
 const OUTCOMES_MAX: usize = 4;
 /// The most decisions and corrections together, and the most corrections.
 const DECISIONS_MAX: usize = 4;
 const CORRECTIONS_MAX: usize = 2;
+/// The most facts from the user in an entry: the last ones.
+const FACTS_MAX: usize = 4;
 /// The most open items in an entry.
 const OPEN_ITEMS_MAX: usize = 2;
 /// The most failures in an entry.
@@ -116,6 +118,7 @@ impl EntryWriter<'_> {
         self.add_head();
         let has_outcomes = self.add_outcomes();
         self.add_decisions();
+        self.add_facts();
         self.add_open_items();
         if !has_outcomes {
             self.add_last_reply();
@@ -194,6 +197,16 @@ impl EntryWriter<'_> {
                 let label = if decision.is_person { "The user decided" } else { "Decided" };
                 self.add(with_label(label, decision.text), vec![decision.at]);
                 room -= 1;
+            }
+        }
+    }
+
+    fn add_facts(&mut self) {
+        let (digest, is_on_day) = (self.digest, self.is_on_day);
+        let facts: Vec<_> = digest.facts.iter().filter(|it| is_on_day(it.at)).collect();
+        for fact in &facts[facts.len().saturating_sub(FACTS_MAX)..] {
+            if self.is_new(fact.at, fact.text) {
+                self.add(format!("The user stated: {}", fact.text), vec![fact.at]);
             }
         }
     }
@@ -479,6 +492,17 @@ mod tests {
             ("assistant", "decided to drop the tide table"),
         ]);
         assert!(lines.contains(&"decided to drop the tide table".to_owned()), "{lines:?}");
+    }
+
+    #[test]
+    fn what_the_user_states_is_written_and_what_they_ask_is_not() {
+        let lines = texts_of(&[
+            ("user", "Fix the upload test"),
+            ("assistant", "It waits for the server. Our server is slow."),
+            ("user", "our staging database runs on port 9191 now. can you run it again?"),
+        ]);
+        let stated: Vec<&String> = lines.iter().filter(|it| it.contains("stated")).collect();
+        assert_eq!(stated, ["The user stated: our staging database runs on port 9191 now."]);
     }
 
     #[test]

@@ -3,13 +3,14 @@
 //! A process that the hook started or the daemon works through it, one at a time by the lock of the
 //! [`Spool`]. A session that fails is tried `TRIES_MAX` times and then kept as failed, until a person
 //! retries or dismisses it. A session in a folder without a memory folder stays queued for as long as its
-//! transcript may exist. A session that ends without a transcript had no message: its agent's program writes
-//! the file with the first one.
+//! transcript may exist. A session that ended a moment ago and has no transcript yet is waited for, since some programs
+//! write the file after the hook. One without a transcript after that had no message: other programs write the file
+//! with the first one.
 
 use std::{
     io,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -38,6 +39,8 @@ const AGE_MAX: TimeDelta = TimeDelta::days(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How often the size of a transcript is checked.
 const POLLS_MAX: u32 = 12;
+/// How long after its end a session without a message in its transcript is waited for.
+const MISSING_TIMEOUT: Duration = Duration::from_secs(3);
 /// The event of a session that has ended.
 const SESSION_END: &str = "session-end";
 /// A session that was queued longer ago is not about to be saved.
@@ -98,6 +101,17 @@ pub(crate) enum QueueError {
     /// The memory folder cannot be read.
     #[error(transparent)]
     Vault(#[from] VaultError),
+}
+
+impl QueueError {
+    /// Returns whether the transcript is empty, or its user deleted it.
+    fn says_no_message(&self) -> bool {
+        match self {
+            Self::NoTranscript { source, .. } => matches!(source, TranscriptError::Empty),
+            Self::Unreadable { source, .. } => source.kind() == io::ErrorKind::NotFound,
+            _ => false,
+        }
+    }
 }
 
 /// Processes all queued sessions and returns the name and the result of each.
@@ -163,7 +177,7 @@ pub(crate) fn contents(environment: &Environment) -> QueueContents {
     QueueContents { waiting, failed: failed.collect() }
 }
 
-/// Returns whether a session of the folder at `root` was queued just now and not tried yet.
+/// Returns whether a session of the folder at `root` was queued just now, has a transcript, and was not tried yet.
 pub(crate) fn has_fresh(
     config: &Config,
     environment: &Environment,
@@ -172,7 +186,8 @@ pub(crate) fn has_fresh(
 ) -> bool {
     let is_fresh = |it: &QueuedSession| {
         it.tries == 0
-            && (now - it.at).abs() <= FRESH_MAX
+            && it.is_fresh(now)
+            && !it.is_missing()
             && config.root_for_folder(&it.cwd, environment).is_some_and(|it| it == root)
     };
     contents(environment).waiting.iter().any(is_fresh)
@@ -209,6 +224,16 @@ pub(crate) fn retry_failed(environment: &Environment) -> io::Result<usize> {
 }
 
 impl QueuedSession {
+    /// Returns whether it was queued just now.
+    fn is_fresh(&self, now: DateTime<Utc>) -> bool {
+        (now - self.at).abs() <= FRESH_MAX
+    }
+
+    fn is_missing(&self) -> bool {
+        let stamp = transcript_file::stamp(&self.transcript);
+        stamp.is_err_and(|it| it.kind() == io::ErrorKind::NotFound)
+    }
+
     fn process(
         &self,
         config: &Config,
@@ -216,27 +241,28 @@ impl QueuedSession {
         now: DateTime<Utc>,
     ) -> QueueOutcome {
         let has_ended = self.event == SESSION_END;
-        let is_missing = || {
-            let stamp = transcript_file::stamp(&self.transcript);
-            stamp.is_err_and(|it| it.kind() == io::ErrorKind::NotFound)
-        };
-        if has_ended && is_missing() {
-            return QueueOutcome::NothingNew;
-        }
-        match self.save(config, environment, now) {
-            Ok(Some(saved)) => QueueOutcome::Saved(saved),
-            Ok(None) => QueueOutcome::NoMemoryFolder(self.cwd.clone()),
-            Err(QueueError::Save(SaveError::NothingNew)) => QueueOutcome::NothingNew,
-            Err(QueueError::NoTranscript { source: TranscriptError::Empty, .. }) if has_ended => {
-                QueueOutcome::NothingNew
+        let timeout = if self.is_fresh(now) { MISSING_TIMEOUT } else { Duration::ZERO };
+        let until = Instant::now() + timeout;
+        loop {
+            let saved = if has_ended && self.is_missing() {
+                None
+            } else {
+                Some(self.save(config, environment, now))
+            };
+            match saved {
+                None => {}
+                Some(Ok(Some(saved))) => return QueueOutcome::Saved(saved),
+                Some(Ok(None)) => return QueueOutcome::NoMemoryFolder(self.cwd.clone()),
+                Some(Err(QueueError::Save(SaveError::NothingNew))) => {
+                    return QueueOutcome::NothingNew;
+                }
+                Some(Err(error)) if has_ended && error.says_no_message() => {}
+                Some(Err(error)) => return QueueOutcome::Failed(error),
             }
-            // A session that its user deleted.
-            Err(QueueError::Unreadable { source, .. })
-                if has_ended && source.kind() == io::ErrorKind::NotFound =>
-            {
-                QueueOutcome::NothingNew
+            if Instant::now() >= until {
+                return QueueOutcome::NothingNew;
             }
-            Err(error) => QueueOutcome::Failed(error),
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) struct Script<'a> {
     pub(crate) user: &'a [&'a str],
     /// Everything that the agent said, besides [`NOTED`].
     pub(crate) agent: &'a [&'a str],
-    /// What the log must contain.
+    /// What the log must contain: each decision and fact.
     pub(crate) logged: &'a [&'a str],
     /// What neither of them said: results, summaries, other agents, what was discarded.
     pub(crate) never: &'a [&'a str],
@@ -117,15 +117,17 @@ fn a_conversation_is_continued_from_an_earlier_message() {
     let root = root();
     let claude = Claude::new(&program, &root, vec![], NOTED);
     let first = "Write the importer\n\n```sh\nimport  --all\n```\n\n* größer als 3 m — «immer» 🌊";
-    let talk = play(&claude, &root.path(""), &[], &[first, "We decided to use XML for the export"]);
+    let fact = "The gauge at Brest has a new number, B-31";
+    let decided = "We decided to use XML for the export";
+    let talk = play(&claude, &root.path(""), &[], &[first, fact, decided]);
     let message = talk.message_id(NOTED);
     let session = talk.end();
     await_sessions(&root, 1);
     let args = ["--resume", &session, "--resume-session-at", &message];
     let later = "We decided to use CSV for the export";
     play(&claude, &root.path(""), &args, &[later]).end();
-    // The first decision was logged when the session ended, before it was discarded.
-    let user = [first, "We decided to use XML for the export", later];
+    // What was discarded later was logged when the session ended.
+    let user = [first, fact, decided, later];
     Script { user: &user, agent: &[], logged: &user[1..], never: &[] }.check(&root);
 }
 

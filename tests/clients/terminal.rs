@@ -2,13 +2,13 @@
 
 use std::{
     process::{Command, Output},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::json;
 
 use crate::{
-    await_value,
+    WORKER_TIMEOUT, await_value,
     claude::{Claude, call, installed_claude, say},
     sessions::{NOTED, Script},
     support::{Root, skipped},
@@ -65,8 +65,17 @@ impl Terminal {
     /// Types a line into a prompt, and waits until the screen shows it and then these words.
     #[track_caller]
     fn enter(&self, line: &str, words: &str) {
-        self.tmux(&["send-keys", "-l", line]);
-        self.await_words(line.trim_start_matches('!'));
+        let shown = line.trim_start_matches('!');
+        let until = Instant::now() + WORKER_TIMEOUT;
+        // A prompt that has just come does not take the keys yet.
+        while !self.screen().contains(shown) && Instant::now() < until {
+            self.tmux(&["send-keys", "C-u"]);
+            self.tmux(&["send-keys", "-l", line]);
+            let seen = Instant::now() + Duration::from_secs(2);
+            while !self.screen().contains(shown) && Instant::now() < seen {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
         self.press("Enter", words);
     }
 

@@ -112,6 +112,9 @@ cue_tables! {
     MILESTONES "milestones"
     RETIRED "retired"
     RESUMED "resumed"
+    STATES "states"
+    SUBJECTS "subjects"
+    QUESTION_WORDS "question_words"
 }
 
 const _: () = assert!(ALL_TABLES.len() <= 64, "a mask has a bit for each table");

@@ -1,7 +1,7 @@
 //! Classifies single sentences, for callers that have text but no log: sessions.
 
 use super::{cue_phrases, sections, statements::word_list::WordList};
-use crate::text::pieces;
+use crate::text::{lexicon::SENTENCES, pieces};
 
 pub use super::sections::StatementClass;
 
@@ -16,6 +16,8 @@ pub struct ClassifiedSentence<'a> {
     pub has_reason: bool,
     /// Whether, said by a person, it is an order for more than the present task: `From now on …`, `Always …`.
     pub is_standing_order: bool,
+    /// Whether it says how something is: neither a question nor a request, and it can stand alone.
+    pub is_fact: bool,
 }
 
 /// Splits one line into sentences and classifies each.
@@ -40,10 +42,33 @@ pub fn classify_sentences(line: &str) -> Vec<ClassifiedSentence<'_>> {
         };
         let has_reason = sections::gives_reason(text);
         let is_standing_order = is_standing_order(text);
-        let sentence = ClassifiedSentence { text, class, has_reason, is_standing_order };
+        let is_fact = is_fact(text);
+        let sentence = ClassifiedSentence { text, class, has_reason, is_standing_order, is_fact };
         (!text.is_empty()).then_some(sentence)
     };
-    sentences.into_iter().filter_map(read).collect()
+    sentences.into_iter().flat_map(|it| split_small(line, it)).filter_map(read).collect()
+}
+
+/// Splits a sentence, given as its range in a line, where another begins with a small letter, as people write in chats.
+fn split_small(line: &str, (start, end): (usize, usize)) -> Vec<(usize, usize)> {
+    /// A shorter word before a period may be an abbreviation.
+    const LETTERS_MIN: usize = 3;
+    let mut parts = Vec::new();
+    let mut from = start;
+    for (at, _) in line[start..end].match_indices(". ") {
+        let (period, next) = (start + at, start + at + 2);
+        let before = line[from..period].rsplit(char::is_whitespace).next().unwrap_or_default();
+        let is_word =
+            before.chars().all(char::is_alphabetic) && before.chars().count() >= LETTERS_MIN;
+        let known = || SENTENCES.abbreviations.iter().chain(&*SENTENCES.statement_abbreviations);
+        let is_abbreviation = || known().any(|it| it.eq_ignore_ascii_case(before));
+        if is_word && line[next..end].starts_with(char::is_lowercase) && !is_abbreviation() {
+            parts.push((from, period + 1));
+            from = next;
+        }
+    }
+    parts.push((from, end));
+    parts
 }
 
 fn is_standing_order(text: &str) -> bool {
@@ -54,9 +79,72 @@ fn is_standing_order(text: &str) -> bool {
     (opens || words.has(cue_phrases::FROM_NOW_ON)) && !text.ends_with(['?', '？'])
 }
 
+fn is_fact(text: &str) -> bool {
+    /// `Yes it is` answers something.
+    const WORDS_MIN: usize = 4;
+    const SUBJECT_WORDS_MAX: usize = 7;
+    let words = WordList::of(text);
+    // With its first word as a verb it is a question or an order.
+    let opens_with_subject = words.opens_with(cue_phrases::SUBJECTS);
+    let from = usize::from(!opens_with_subject);
+    let Some((verb, _)) = words.find_from(from, cue_phrases::STATES) else { return false };
+    let is_in_subject = |cues| words.find_from(0, cues).is_some_and(|it| it.0 < verb);
+    // `Check the build is green`: behind an order, the subject begins later.
+    let is_order = !opens_with_subject
+        && words.find_from(1, cue_phrases::SUBJECTS).is_some_and(|it| it.0 < verb);
+    words.len() >= WORDS_MIN
+        && verb <= SUBJECT_WORDS_MAX
+        && !is_order
+        && !words.has(cue_phrases::REQUESTS)
+        && !is_in_subject(cue_phrases::CONDITIONS)
+        && !is_in_subject(cue_phrases::QUESTION_WORDS)
+        && (opens_with_subject || !is_in_subject(cue_phrases::BACK_REFERENCES))
+        && !text.ends_with(['?', '？'])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_may_begin_with_a_small_letter() {
+        let found = classify_sentences("Staging is on port 9191 now. can you rerun it? ok");
+        let found: Vec<&str> = found.iter().map(|it| it.text).collect();
+        assert_eq!(found, ["Staging is on port 9191 now.", "can you rerun it?", "ok"]);
+        assert_eq!(classify_sentences("Use approx. three of them, incl. the spare one.").len(), 1);
+    }
+
+    #[test]
+    fn facts_are_told_from_questions_and_orders() {
+        let is_fact = |text| classify_sentences(text)[0].is_fact;
+        for text in [
+            "The staging database runs on port 9191 now.",
+            "Staging moved to Falkenstein last week",
+            "I'm allergic to peanuts.",
+            "Priya is on leave until Monday",
+            "We have two gauges at Brest",
+            "Our client wants the report in Portuguese",
+            "Die Testdatenbank läuft auf Port 9191.",
+            "La réunion est le mardi",
+        ] {
+            assert!(is_fact(text), "{text}");
+        }
+        for text in [
+            "Is the database on port 9191?",
+            "Check the build is green",
+            "Make sure that staging is up",
+            "Please say what staging runs on",
+            "It is red again today",
+            "Fix what is broken there",
+            "Import the Brest table",
+            "Yes, that is right",
+            "If the test is red, stop",
+            "where is the config",
+            "Run the tests and tell me how many are left",
+        ] {
+            assert!(!is_fact(text), "{text}");
+        }
+    }
 
     #[test]
     fn each_sentence_gets_one_class() {

@@ -52,6 +52,20 @@ fn count_records(root: &Root) -> usize {
 }
 
 #[test]
+fn a_transcript_that_is_written_after_the_hook_is_recorded() {
+    let root = root();
+    queue_job(&root);
+    let mut worker = root.process(&["hook", "work"]).spawn().unwrap();
+    let lock = root.home(".local/state/memoird/spool/lock");
+    while !lock.exists() && worker.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    root.write("s.jsonl", &sample_text("claude-code.jsonl"));
+    assert!(worker.wait().unwrap().success());
+    assert_eq!(count_records(&root), 1);
+}
+
+#[test]
 fn an_ended_session_is_recorded_and_shown_to_the_next_one() {
     let root = root();
     root.write("s.jsonl", &sample_text("claude-code.jsonl"));
