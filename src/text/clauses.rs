@@ -141,11 +141,17 @@ pub(crate) fn parse_sentences(text: &str) -> Vec<ParsedSentence<'_>> {
         match c {
             '`' => in_code = !in_code,
             ',' => separator = Separator::Comma,
+            // `require()` is one word.
+            '(' | ')' if in_code => {}
             ';' | '—' | '–' | '(' | ')' | '|' | '→' => separator = Separator::ClauseMark,
             '-' if text[..start].ends_with(' ') => separator = Separator::ClauseMark,
             '.' | '!' | '?' | '…' | '。' | '！' | '？' if !in_code && !words.is_empty() => {
                 let end = start + c.len_utf8();
-                if ends_sentence(&text[end..]) {
+                let is_abbreviation = |it: &ParsedWord| {
+                    it.end == start && SENTENCES.abbreviations.contains(&&it.text[..])
+                };
+                let abbreviates = c == '.' && words.last().is_some_and(is_abbreviation);
+                if !abbreviates && ends_sentence(&text[end..]) {
                     sentences.push(ParsedSentence { text: &text[from..end], words });
                     (words, from, separator) = (Vec::new(), end, Separator::Space);
                 }

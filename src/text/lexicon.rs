@@ -182,6 +182,8 @@ pub(crate) struct ClaimLexicon {
     pub(crate) failures: LexiconWords,
     pub(crate) troubles: LexiconWords,
     pub(crate) repairs: LexiconWords,
+    pub(crate) now_words: LexiconWords,
+    pub(crate) no_longer: LexiconWords,
     pub(crate) terminations: LexiconWords,
     pub(crate) ban_nouns: LexiconWords,
     pub(crate) changes: LexiconWords,
@@ -204,6 +206,8 @@ pub(crate) struct ClaimLexicon {
 #[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub(crate) struct StrengthLexicon {
     pub(crate) groups: Vec<StrengthGroup>,
+    pub(crate) back_references: LexiconWords,
+    pub(crate) objects: LexiconWords,
     pub(crate) cancelled_after: LexiconWords,
     pub(crate) cancelled_before: LexiconWords,
     pub(crate) counting: LexiconWords,

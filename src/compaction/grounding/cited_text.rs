@@ -294,9 +294,26 @@ impl<'s> CitedText<'s> {
         self.lines.iter().any(is_name)
     }
 
-    /// Returns whether a text is the kind of a value in the lines, as a label has it: `URL` for an address.
+    /// Returns whether a text is the kind of a value in the lines, as a label has it: `URL` for an address, `English`
+    /// for `EN`.
     fn has_value_of_kind(&self, text: &str) -> bool {
-        matches!(text, "URL" | "URLs") && self.lines().any(|it| it.contains("://"))
+        // Not Italian: `IT` is also another word.
+        const LANGUAGES: [(&str, &str); 9] = [
+            ("English", "EN"),
+            ("German", "DE"),
+            ("French", "FR"),
+            ("Spanish", "ES"),
+            ("Portuguese", "PT"),
+            ("Dutch", "NL"),
+            ("Russian", "RU"),
+            ("Chinese", "ZH"),
+            ("Japanese", "JA"),
+        ];
+        if matches!(text, "URL" | "URLs") {
+            return self.lines().any(|it| it.contains("://"));
+        }
+        let code = LANGUAGES.iter().find(|it| it.0 == text).map(|it| it.1);
+        code.is_some_and(|code| self.lines().any(|it| contains_word(it, code)))
     }
 
     /// Returns whether the lines name somebody or something that the item lacks, so that another name may be

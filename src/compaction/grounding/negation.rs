@@ -108,9 +108,15 @@ impl CitedNegations {
                 clause.negated.is_subset(old)
                     && new.iter().any(|it| sentence_words.contains(&&it[..]))
             });
+        // What reads something else now reads the old no longer.
+        let has =
+            |all: &HashSet<String>, of: &[&'static str]| of.iter().any(|it| all.contains(*it));
+        let is_former = clause.negation_words == 1
+            && has(&clause.words, &CLAIMS.no_longer)
+            && self.contrasted.iter().any(|it| has(&it.words, &CLAIMS.now_words));
         let bans_what_ended =
             clause.is_ban && self.contrasted.iter().any(|it| it.reports_end_of(clause));
-        if negates_replaced || bans_what_ended || (may_negate && self.answers_no()) {
+        if negates_replaced || is_former || bans_what_ended || (may_negate && self.answers_no()) {
             return true;
         }
         !self.states_all_of(clause, sentence_words)
@@ -211,7 +217,10 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
             .cloned()
             .collect();
         // A word that the line has as well does not replace its negation.
+        // `The beta was not shipped` of `No release on a Friday, also not a beta`.
+        let denies_one = clause.negations > 0 && heads.len() == 1;
         if heads.is_empty()
+            || denies_one
             || clause.negations + clause.alternatives >= it.negations
             || implicit.iter().any(|word| {
                 !it.words.contains(word) && !it.negated_heads.contains(&word_stem(word))

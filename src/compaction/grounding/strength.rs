@@ -24,6 +24,8 @@ struct SentenceWords {
     /// The first letters of those that say what it is about.
     starts: HashSet<String>,
     has_negation: bool,
+    /// The first letters of the verb with which it orders something.
+    ordered: Option<String>,
     /// Whether it is above a cited line, so that it may say something of any of them.
     is_context: bool,
 }
@@ -43,22 +45,38 @@ impl LineWords {
                     run: format!(" {} ", parts.join("  ")),
                     starts: HashSet::new(),
                     has_negation: false,
+                    ordered: None,
                     is_context: true,
                 });
             }
+            let mut before = HashSet::new();
             for sentence in parse_sentences(line) {
                 let mut words: Vec<&str> = sentence.words.iter().map(|it| &it.text[..]).collect();
                 let is_negation =
                     |it: &&&str| CLAIMS.negations.contains(*it) || it.ends_with("n't");
                 let has_negation = words.iter().any(|it| is_negation(&it));
                 all.starts.extend(words.iter().map(|it| start_of(it)));
+                let refers_back = words.iter().any(|it| STRENGTH.back_references.contains(it));
+                let mut starts = content_starts(&sentence.words);
+                if refers_back {
+                    starts.extend(before);
+                }
+                before = starts.clone();
                 if sentence.text.contains('%') {
                     words.push("%");
                 }
+                // `Real orders, not adverts` are only real orders.
+                let contrasts = |it: &ParsedWord| {
+                    it.separator == Separator::Comma && CLAIMS.negations.contains(&&it.text[..])
+                };
+                if sentence.words.iter().any(contrasts) {
+                    words.extend(["but", "not"]);
+                }
                 all.sentences.push(SentenceWords {
                     run: format!(" {} ", words.join("  ")),
-                    starts: content_starts(&sentence.words),
+                    starts,
                     has_negation,
+                    ordered: ordered_verb(&sentence.words),
                     is_context,
                 });
             }
@@ -75,7 +93,8 @@ impl LineWords {
             let words = &sentence.words;
             let starts = content_starts(words);
             let is_about = |it: &&SentenceWords| {
-                it.is_context || it.starts.intersection(&starts).count() >= SHARED_MIN
+                let least = it.starts.len().clamp(1, SHARED_MIN);
+                it.is_context || it.starts.intersection(&starts).count() >= least
             };
             let mut about: Vec<&SentenceWords> = self.sentences.iter().filter(is_about).collect();
             if about.iter().all(|it| it.is_context) {
@@ -93,6 +112,7 @@ impl LineWords {
                     group.support.contains(&"not")
                         && self.sentences.iter().any(|it| it.has_negation)
                 };
+                let is_ordered = || group.words.contains(&"must") && self.orders(words);
                 // Each of them needs one of its own.
                 let count = |word: &&str| {
                     let run = format!(" {} ", word.replace(' ', "  "));
@@ -100,11 +120,18 @@ impl LineWords {
                 };
                 let at = *strong.first()?;
                 let theirs: usize = group.words.iter().chain(group.support.iter()).map(count).sum();
-                (strong.len() > theirs && !is_denied()).then_some(at)
+                (strong.len() > theirs && !is_denied() && !is_ordered()).then_some(at)
             };
             let at = STRENGTH.groups.iter().filter_map(unsupported).min()?;
             Some(span_text(text, &words[at..=at]))
         })
+    }
+
+    /// Returns whether the lines order what must be done in a sentence of the item.
+    fn orders(&self, words: &[ParsedWord]) -> bool {
+        let duty = words.iter().skip_while(|it| it.text != "must").skip(1);
+        let verb = duty.skip_while(|it| it.text == "be").next().map(|it| start_of(&it.text));
+        verb.is_some_and(|verb| self.sentences.iter().any(|it| it.ordered.as_ref() == Some(&verb)))
     }
 
     /// Returns the first reason in a text with which the lines have no word in common.
@@ -136,6 +163,13 @@ fn is_cancelled(words: &[ParsedWord], at: usize) -> bool {
     STRENGTH.cancelled_after.contains(&before)
         || STRENGTH.cancelled_before.contains(&next)
         || (STRENGTH.counting.contains(&word(at)) && counts)
+}
+
+/// Returns the first letters of the verb of an order: `Restart the pump`.
+fn ordered_verb(words: &[ParsedWord]) -> Option<String> {
+    let [verb, object, ..] = words else { return None };
+    let is_order = STRENGTH.objects.contains(&&object.text[..]) && !verb.text.ends_with("ed");
+    is_order.then(|| start_of(&verb.text))
 }
 
 /// Returns the words within the identifiers of a line, in lower case: `get`, `all` and `pools` of `getAllPools`.

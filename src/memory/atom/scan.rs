@@ -275,7 +275,16 @@ impl<'t> AtomScanner<'t> {
             next = self.skip_space(word_end)?;
             word_end = self.letters_end(next);
         }
-        let month = calendar::month_number(&self.text[next..word_end])?;
+        let word = &self.text[next..word_end];
+        let month = calendar::month_number(word)?;
+        // `3 out of 6`, `2 set up`, `5 may fail`: months in some language, followed by an English word.
+        let follows = self.text[word_end..].strip_prefix(' ').unwrap_or_default();
+        let is_plain = ["out", "set", "ago", "may", "march"].contains(&word)
+            && follows.starts_with(char::is_lowercase)
+            && !follows.starts_with("de ");
+        if is_plain {
+            return None;
+        }
         let (end, year) = self.read_year(word_end);
         self.push_date(AtomKind::Date, at, end, Some(format_date(year, month, day)));
         Some(end)

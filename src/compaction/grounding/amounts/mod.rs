@@ -90,6 +90,13 @@ const TWO: [&str; 11] = [
     "ambas",
 ];
 
+/// Words for periods, with the number of months, or of weeks, that they say.
+const PERIODS: [(&[&str], &str); 3] = [
+    (&["halbjährlich", "halbjahr", "semiannual", "biannual", "biannually", "semestriel"], "6"),
+    (&["vierteljährlich", "quartal", "quarterly", "trimestriel"], "3"),
+    (&["fortnight", "fortnightly", "biweekly", "vierzehntägig"], "2"),
+];
+
 impl SourceQuantities {
     /// Adds a line of the log of a day.
     pub(super) fn add_line(&mut self, date: NaiveDate, text: &str) {
@@ -117,6 +124,7 @@ impl SourceQuantities {
                             }
                         }
                         self.add_day_count(date, value, units, text, quantity);
+                        self.add_with_this_one(value, text, quantity);
                     }
                     QuantityReading::Time(minutes, half) => {
                         self.times.insert((*minutes, *half));
@@ -125,7 +133,7 @@ impl SourceQuantities {
                     QuantityReading::DayOfMonth(day) => self.add_day_of_month(date, *day),
                     QuantityReading::DayOffset(offset) => {
                         names_own_day |= *offset == 0;
-                        names_other_day |= *offset != 0;
+                        names_other_day |= *offset != 0 && !quantity.is_ambiguous;
                         self.offsets.insert(*offset);
                         self.days.extend(add_days(date, *offset));
                     }
@@ -150,6 +158,11 @@ impl SourceQuantities {
         }
         *self.log_days.entry(date).or_insert(true) &= names_other_day && !names_own_day;
         for word in words::lowercase_runs(text) {
+            if let Some((_, count)) = PERIODS.iter().find(|it| it.0.contains(&&word[..])) {
+                let count = Decimal::parse(count, false);
+                self.nouns_by_number.entry(count.clone()).or_default().insert(String::new());
+                self.numbers.entry(count).or_default().push(MeasureUnit::None);
+            }
             self.has_two |= TWO.contains(&&word[..]);
             self.has_one |=
                 ["one", "single", "ein", "eine", "einen", "einer", "einmal", "une", "un", "una"]
@@ -189,6 +202,19 @@ impl SourceQuantities {
             after.starts_with("ago") || before.ends_with("vor") || before.ends_with("for");
         let offset = count * days * if is_past { -1 } else { 1 };
         self.approximate_days.extend(add_days(date, offset));
+    }
+
+    /// Adds the number of all of `this and three other stations`.
+    fn add_with_this_one(&mut self, value: &Decimal, text: &str, quantity: &Quantity) {
+        let is_joined = [" and ", " und "].iter().any(|it| text[..quantity.start].ends_with(it));
+        let others = [" other", " more ", " weitere", " andere"];
+        if is_joined
+            && others.iter().any(|it| text[quantity.end..].starts_with(it))
+            && let Some(count) = value.to_small_integer()
+        {
+            let all = Decimal::parse(&(count + 1).to_string(), false);
+            self.numbers.entry(all).or_default().push(MeasureUnit::None);
+        }
     }
 
     fn add_date(&mut self, log: NaiveDate, date: PartialDate) {

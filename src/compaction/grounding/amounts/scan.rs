@@ -18,7 +18,7 @@ use crate::{
 
 /// Finds the parts of a text that say how many, how much, or when.
 pub(in crate::compaction::grounding) fn find_quantities(text: &str) -> Vec<Quantity> {
-    let mut scan = QuantityScanner { text, found: Vec::new() };
+    let mut scan = QuantityScanner { text, found: Vec::new(), month_before_day: None };
     let mut at = 0;
     // Atoms know the many forms of dates.
     let dates = atom::find_atoms(text);
@@ -27,10 +27,12 @@ pub(in crate::compaction::grounding) fn find_quantities(text: &str) -> Vec<Quant
         if let Some(date) = dates.next_if(|it| it.start <= at)
             && date.start == at
         {
-            let readings = PartialDate::parse(&date.norm(text))
-                .map(QuantityReading::Date)
-                .into_iter()
-                .collect();
+            let named = PartialDate::parse(&date.norm(text));
+            let mut readings: Vec<_> = named.map(QuantityReading::Date).into_iter().collect();
+            if let Some(named) = named {
+                readings.extend(scan.number_before_month(date.start, date.end));
+                scan.month_before_day = Some((date.end, named));
+            }
             scan.push(date.start, date.end, readings, false);
             at = date.end;
             continue;
@@ -74,6 +76,8 @@ enum DayWord {
 struct QuantityScanner<'t> {
     text: &'t str,
     found: Vec<Quantity>,
+    /// A date, and where it ends: a number right after it may be its day, as in `batch 1 Mar 24`.
+    month_before_day: Option<(usize, PartialDate)>,
 }
 
 impl QuantityScanner<'_> {
@@ -104,6 +108,16 @@ impl QuantityScanner<'_> {
             return self.read_word(at);
         }
         at + c.len_utf8()
+    }
+
+    /// Returns the number of a date such as `1 Mar`, if a day may follow: `batch 1 Mar 24`.
+    fn number_before_month(&self, start: usize, end: usize) -> Option<QuantityReading> {
+        let day = self.text[end..].strip_prefix(' ')?;
+        let digits = day.bytes().take_while(u8::is_ascii_digit).count();
+        let number: u32 = self.text[start..end].split(' ').next()?.parse().ok()?;
+        let decimal = Decimal::parse(&number.to_string(), false);
+        let reading = QuantityReading::Number(decimal, vec![MeasureUnit::None]);
+        (1..=2).contains(&digits).then_some(reading)
     }
 
     fn word_end(&self, at: usize) -> usize {
@@ -137,6 +151,11 @@ impl QuantityScanner<'_> {
         }
         if let Some(date) = parse_dotted_date(run, bytes.get(end) == Some(&b'.')) {
             readings.push(QuantityReading::Date(date));
+        }
+        if let Some((_, date)) = self.month_before_day.filter(|it| it.0 + 1 == at)
+            && let Ok(day @ 1..=31) = run.parse()
+        {
+            readings.push(QuantityReading::Date(PartialDate { day: Some(day), ..date }));
         }
         let (ahead, sign) = self.currency_before(at);
         if sign != MeasureUnit::None {
@@ -431,13 +450,37 @@ impl QuantityScanner<'_> {
     /// Gives both numbers of `3 to 5 GB` the unit.
     fn share_units(&mut self) {
         const BETWEEN: &[&str] = &[
-            "-", "–", "—", " - ", " – ", " to ", " bis ", " and ", " und ", " or ", " oder ", ", ",
-            "/", " x ", " à ",
+            "-",
+            "–",
+            "—",
+            " - ",
+            " – ",
+            " to ",
+            " bis ",
+            " and ",
+            " und ",
+            " or ",
+            " oder ",
+            ", ",
+            "/",
+            " x ",
+            " à ",
+            ", and ",
+            " & ",
+            " auf den ",
+            " bis zum ",
+            " to the ",
+            " until ",
+            " au ",
+            " al ",
         ];
+        for at in 1..self.found.len() {
+            if BETWEEN.contains(&self.between(at)) {
+                self.share_month_after(at);
+            }
+        }
         for at in (1..self.found.len()).rev() {
-            let between =
-                &self.text[self.found[at - 1].end.min(self.found[at].start)..self.found[at].start];
-            if !BETWEEN.contains(&between) {
+            if !BETWEEN.contains(&self.between(at)) {
                 continue;
             }
             self.share_month(at);
@@ -460,25 +503,52 @@ impl QuantityScanner<'_> {
 }
 
 impl QuantityScanner<'_> {
+    /// Returns the text between a quantity and the one before it, without the dot of an ordinal number: `20. und 21. Mai`.
+    fn between(&self, at: usize) -> &str {
+        let end = self.found[at - 1].end.min(self.found[at].start);
+        let between = &self.text[end..self.found[at].start];
+        between.strip_prefix('.').filter(|it| it.starts_with(' ')).unwrap_or(between)
+    }
+
+    /// Gives the last number of `April 2, 3 and 4` the month.
+    fn share_month_after(&mut self, at: usize) {
+        let date = self.found[at - 1].readings.iter().find_map(|it| match it {
+            QuantityReading::Date(date) if date.day.is_some() => Some(*date),
+            _ => None,
+        });
+        let day = self.found[at].readings.iter().find_map(bare_day);
+        if let (Some(date), Some(day)) =
+            (date, day.filter(|it| date.is_some_and(|of| Some(*it) > of.day)))
+        {
+            let date = PartialDate { day: Some(day), ..date };
+            self.found[at].readings.push(QuantityReading::Date(date));
+        }
+    }
+
     /// Gives the first number of `2 and 3 May` the month.
     fn share_month(&mut self, at: usize) {
-        let day_before = |it: &QuantityReading| match it {
-            QuantityReading::Number(value, units) if units[..] == [MeasureUnit::None] => {
-                value.to_small_integer().and_then(|it| u32::try_from(it).ok())
-            }
-            _ => None,
-        };
         let date = self.found[at].readings.iter().find_map(|it| match it {
             QuantityReading::Date(date) if date.day.is_some() => Some(*date),
             _ => None,
         });
-        let day = self.found[at - 1].readings.iter().find_map(day_before);
-        if let (Some(date), Some(day @ 1..=31)) =
+        let day = self.found[at - 1].readings.iter().find_map(bare_day);
+        if let (Some(date), Some(day)) =
             (date, day.filter(|it| date.is_some_and(|of| Some(*it) < of.day)))
         {
             let date = PartialDate { day: Some(day), ..date };
             self.found[at - 1].readings.push(QuantityReading::Date(date));
         }
+    }
+}
+
+/// Returns the day of a month that a number without a unit may be.
+fn bare_day(reading: &QuantityReading) -> Option<u32> {
+    match reading {
+        QuantityReading::Number(value, units) if units[..] == [MeasureUnit::None] => {
+            let day = value.to_small_integer().and_then(|it| u32::try_from(it).ok());
+            day.filter(|it| (1..=31).contains(it))
+        }
+        _ => None,
     }
 }
 
