@@ -263,7 +263,15 @@ pub fn correct_memory(
         None => format!("{label}{}", words.text),
     };
     let body = [&text[body_at..body_at + from], &after, &text[body_at + to..]].concat();
-    let whole = if !memory.is_about_topic() && is_whole {
+    // A description that says what the statement said follows it, unless a person wrote it.
+    let describes = bullet.as_ref().is_some_and(|it| {
+        is_whole && !memory.has_own_description() && is_beginning_of(&memory.description, &it.text)
+    });
+    let whole = if describes {
+        let description = shorten(&words.text, DESCRIPTION_CHARS_MAX);
+        let recorded_description = Some(typed::description_hash(&description));
+        TypedMemory { body, description, recorded_description, ..memory.clone() }.print()
+    } else if !memory.is_about_topic() && is_whole {
         let mut new = TypedMemory { body, ..memory.clone() };
         if Some(chosen) == statement {
             let old = typed::one_line(before);
@@ -439,5 +447,31 @@ mod tests {
         let new = correct_memory(&memory, &text, Some(why), &words("so said Jo"), &none).unwrap();
         assert!(joined::visible(&new.text).ends_with("\n**Why:** so said Jo\n"), "{}", new.text);
         assert!(correct_memory(&memory, &text, Some(2), &words("x"), &none).is_err());
+    }
+
+    #[test]
+    fn a_description_follows_the_statement_that_it_repeats() {
+        let visible = "---\nname: Staging\ndescription: Staging runs on port 8080\ntype: project\n---\n\n## State\n\n\
+            - Staging runs on port 8080 [2026-04-02:1]\n- Staging has two workers [2026-04-02:2]\n";
+        let mut memory = TypedMemory::parse("project_staging.md".as_ref(), visible).unwrap();
+        memory.recorded_description = Some(typed::description_hash(&memory.description));
+        memory.record_body_hash();
+        let text = memory.print();
+        let none = |_: &super::super::address::Address| None;
+        let correct = |memory: &TypedMemory, text: &str, of: &str| {
+            let at = text.lines().position(|it| it.starts_with(of)).unwrap();
+            let line = Some(1 + u32::try_from(at).unwrap());
+            let words = CorrectionText::parse("Staging runs on port 9191").unwrap();
+            let new = correct_memory(memory, text, line, &words, &none).unwrap();
+            TypedMemory::parse("project_staging.md".as_ref(), &new.text).unwrap()
+        };
+        let new = correct(&memory, &text, "- Staging runs");
+        assert_eq!(new.description, "Staging runs on port 9191");
+        assert!(!new.has_own_description());
+        assert!(new.body.contains("- Staging runs on port 9191 [2026-04-02:1]\n"), "{}", new.body);
+        assert_eq!(correct(&memory, &text, "- Staging has").description, memory.description);
+        let own = text.replacen("Staging runs on port 8080", "Staging runs", 1);
+        let memory = TypedMemory::parse("project_staging.md".as_ref(), &own).unwrap();
+        assert_eq!(correct(&memory, &own, "- Staging runs").description, "Staging runs");
     }
 }

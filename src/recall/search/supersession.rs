@@ -4,7 +4,8 @@
 //! "now", the hits with all its other words are ordered by day, newest first.
 //!
 //! A value is a word with a digit. Two lines say the same when nearly all their other words are the
-//! same, and there are enough of them, or when both have the same label. A newer line ends an older one if it has
+//! same, and there are enough of them, when the newer one says "now" and has all that the older one is about, or when
+//! both have the same label. A newer line ends an older one if it has
 //! a word such as `fixed` or `cancelled` and most content words of the older line, or if it is a
 //! [`Replacement`] of what the older one plans.
 
@@ -22,6 +23,9 @@ const SHARED_MIN: usize = 4;
 
 /// Which share of all their words that must be.
 const SHARE_MIN: f64 = 0.75;
+
+/// How many content words a line must have to be replaced by one that says how it is now.
+const PRESENT_SHARED_MIN: usize = 3;
 
 /// How many content words a line must share with the one that ends it.
 const ENDED_SHARED_MIN: usize = 3;
@@ -97,10 +101,18 @@ impl LineValues {
         line
     }
 
-    /// Returns whether another line says the same with other values.
+    /// Returns whether a newer line says the same with other values.
     fn conflicts_with(&self, other: &Self) -> bool {
         if self.values.is_empty() || other.values.is_empty() || self.values == other.values {
             return false;
+        }
+        // `Staging now runs on port 9191, after the move` of `Staging runs on port 8080`.
+        let says_now = other.words.iter().any(|it| is_present_word(it));
+        if says_now && self.values.is_disjoint(&other.values) {
+            let (older, newer) = (self.content(), other.content());
+            if older.len() >= PRESENT_SHARED_MIN && older.is_subset(&newer) {
+                return true;
+            }
         }
         let shared = self.words.intersection(&other.words).count();
         let all = self.words.union(&other.words).count();
@@ -342,6 +354,20 @@ mod tests {
             via: Vec::new(),
             superseded_by: None,
         }
+    }
+
+    #[test]
+    fn what_is_so_now_replaces_what_was_so() {
+        let of = |older: &str, newer: &str| {
+            let mut hits = [hit("2026-04-01", older), hit("2026-04-09", newer)];
+            mark(&mut hits, "which port does staging run on", false);
+            hits[1].superseded_by.is_some()
+        };
+        let older = "Staging runs on port 8080";
+        assert!(of(older, "Staging now runs on port 9191, since the old box was sold"));
+        assert!(!of(older, "Priya runs the tests of staging on 9191 pages"));
+        assert!(!of(older, "The admin page now runs on port 9191"));
+        assert!(!of(older, "Staging still runs on port 8080, now with 2 workers on it"));
     }
 
     #[test]
