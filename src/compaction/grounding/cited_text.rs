@@ -255,7 +255,7 @@ impl<'s> CitedText<'s> {
             return true;
         }
         let raw = atom.text(text);
-        if self.is_week_of_lines(raw) || self.has_value_of_kind(raw) {
+        if self.is_week_of_lines(raw) || self.has_other_form(raw) {
             return true;
         }
         let nature = match atom.kind {
@@ -294,11 +294,11 @@ impl<'s> CitedText<'s> {
         self.lines.iter().any(is_name)
     }
 
-    /// Returns whether a text is the kind of a value in the lines, as a label has it: `URL` for an address, `English`
-    /// for `EN`.
-    fn has_value_of_kind(&self, text: &str) -> bool {
-        // Not Italian: `IT` is also another word.
-        const LANGUAGES: [(&str, &str); 9] = [
+    /// Returns whether the lines have another form of a word: an address for `URL`, `EN` for `English`, `…/pull/51` for
+    /// `PR` and `#51`, `FF68` for `Firefox`.
+    fn has_other_form(&self, text: &str) -> bool {
+        /// Words with their short forms. Not Italian: `IT` is also another word.
+        const SHORT: [(&str, &str); 15] = [
             ("English", "EN"),
             ("German", "DE"),
             ("French", "FR"),
@@ -308,12 +308,35 @@ impl<'s> CitedText<'s> {
             ("Russian", "RU"),
             ("Chinese", "ZH"),
             ("Japanese", "JA"),
+            ("Firefox", "FF"),
+            ("TypeScript", "TS"),
+            ("JavaScript", "JS"),
+            ("GitHub", "GH"),
+            ("Kubernetes", "K8s"),
+            ("Kubernetes", "k8s"),
         ];
-        if matches!(text, "URL" | "URLs") {
-            return self.lines().any(|it| it.contains("://"));
+        let has = |parts: &[&str]| {
+            self.lines().any(|line| {
+                let line = line.to_lowercase();
+                parts.iter().any(|it| line.contains(it))
+            })
+        };
+        let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+        match text {
+            "URL" | "URLs" => return has(&["://"]),
+            "PR" | "PRs" => return has(&["pull request", "/pull/", "/pulls/"]),
+            "MR" | "MRs" => return has(&["merge request", "/merge_requests/"]),
+            _ => {}
         }
-        let code = LANGUAGES.iter().find(|it| it.0 == text).map(|it| it.1);
-        code.is_some_and(|code| self.lines().any(|it| contains_word(it, code)))
+        if let Some(number) = text.strip_prefix('#').filter(|it| is_number(it)) {
+            return self.lines().any(|it| names_issue(it, number));
+        }
+        let short = || SHORT.iter().filter(|it| it.0 == text).map(|it| it.1);
+        let is_name = text.chars().count() > 2 && text.chars().all(char::is_alphabetic);
+        self.lines().any(|line| {
+            short().any(|it| contains_word(line, it) || is_before_number(line, it))
+                || (is_name && is_before_number(line, text))
+        })
     }
 
     /// Returns whether the lines name somebody or something that the item lacks, so that another name may be
@@ -582,4 +605,24 @@ pub(super) fn contains_word(line: &str, needle: &str) -> bool {
 fn has_call(line: &str, call: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
     line.contains('`') && line.match_indices(call).any(|(at, _)| !line[..at].ends_with(is_name))
+}
+
+/// Returns whether a line names an issue or change by its number: `…/issues/51`, `pull/51`, `issue 51`.
+fn names_issue(line: &str, number: &str) -> bool {
+    let line = line.to_lowercase();
+    line.match_indices(number).any(|(at, _)| {
+        let before = &line[..at];
+        let is_whole = !line[at + number.len()..].starts_with(|c: char| c.is_ascii_digit());
+        let kinds =
+            ["issues/", "pull/", "merge_requests/", "issue ", "issue #", "pr ", "pr #", "mr "];
+        is_whole && kinds.iter().any(|it| before.ends_with(it))
+    })
+}
+
+/// Returns whether a word stands right before digits: `FF68`.
+fn is_before_number(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        !line[..at].ends_with(char::is_alphanumeric)
+            && line[at + word.len()..].starts_with(|c: char| c.is_ascii_digit())
+    })
 }

@@ -35,6 +35,20 @@ fn an_action_that_was_done_is_no_duty() {
 }
 
 #[test]
+fn another_number_of_an_issue_is_not_supported() {
+    let line = "opened https://git.example/tide/issues/6014, since we hide errors in Chrome73";
+    is_rejected(
+        line,
+        &[
+            ("We hide errors (#601)", "#601"),
+            ("We hide errors (#6015)", "#6015"),
+            ("We hide errors in PR 6014", "PR"),
+            ("We hide errors in Chrome 74", "74"),
+        ],
+    );
+}
+
+#[test]
 fn the_week_the_year_and_the_kind_of_a_value_need_no_line() {
     let line = "The Harbour Cup is live at https://cup.example, 1 boat and 17,250 tested lines";
     passes(
@@ -419,6 +433,21 @@ fn what_a_careful_writer_changes_passes() {
         (
             "Garderobe Kita: alle 26 Plätze lackiert. Hier doch Lack, weil abwaschbar verlangt ist. Die Regel mit dem Öl gilt für Küchen.",
             "Sämtliche 26 Plätze der Garderobe sind seit dem 02.04.2026 lackiert.",
+        ),
+        ("- review https://git.example/tide/pull/51, merged", "Reviewed and merged PR 51"),
+        ("- review https://git.example/tide/pull/51, merged", "Reviewed and merged #51"),
+        (
+            "opened https://git.example/tide/issues/6014, since we hide errors",
+            "We hide errors (#6014)",
+        ),
+        ("Large lists freeze the page (issue 5929)", "Large lists freeze the page (#5929)"),
+        (
+            "Building an image with Chrome73 and FF68",
+            "Building an image with Chrome 73 and Firefox 68",
+        ),
+        (
+            "Seems their login has something odd in its blur handler",
+            "Their login seemingly has something odd in its blur handler",
         ),
         // Denials.
         (

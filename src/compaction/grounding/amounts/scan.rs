@@ -338,6 +338,19 @@ impl QuantityScanner<'_> {
             }
             return close;
         }
+        // That of `Chrome73` as well.
+        let letters = raw.trim_end_matches(|c: char| c.is_ascii_digit());
+        let digits = raw.len() - letters.len();
+        if (1..=3).contains(&digits)
+            && letters.chars().count() > 1
+            && letters.chars().all(char::is_alphabetic)
+        {
+            let close = self.read_number(end - digits);
+            if let Some(last) = self.found.last_mut() {
+                last.is_ambiguous = true;
+            }
+            return close.max(end);
+        }
         let word = raw.to_lowercase();
         if let Some(&value) = NUMBERS.get(&word[..]) {
             return self.read_number_word(at, end, value, &word);
