@@ -479,7 +479,8 @@ impl<'a> ForgetPatterns<'a> {
     }
 
     /// Returns a log without the targets, all other lines byte for byte; `None` if it does not
-    /// change. If all of a log is removed, no text remains.
+    /// change. If all of a log is removed, no text remains. Of a list item or heading with something below it the mark
+    /// stays: what is below it would otherwise belong to what was before it, and say something new.
     pub(super) fn remove_from_log(&self, path: &str, log: &DailyLog) -> Option<RemovalResult> {
         let (mark, text) = match log.raw().strip_prefix('\u{feff}') {
             Some(text) => ("\u{feff}", text),
@@ -489,15 +490,24 @@ impl<'a> ForgetPatterns<'a> {
         let mut cut = RemovalResult::default();
         let mut left = mark.to_owned();
         let mut says_something = false;
-        for (number, line) in (1..).zip(text.split_inclusive('\n')) {
-            let in_front = number < body_from;
-            let goes = if in_front {
+        let goes = |number: u32, line: &str| {
+            if number < body_from {
                 self.matches_front_line(&log.stem, line)
             } else {
                 self.matches_line(&log.stem, line)
-            };
-            if goes {
+            }
+        };
+        let lines: Vec<(u32, &str)> = (1..).zip(text.split_inclusive('\n')).collect();
+        for (at, &(number, line)) in lines.iter().enumerate() {
+            let in_front = number < body_from;
+            if goes(number, line) {
                 cut.lines.push(removed_text(path, number, line, false));
+                let mut below = lines[at + 1..].iter().filter(|it| !goes(it.0, it.1));
+                if says_something
+                    && let Some(mark) = mark_above(line, below.by_ref().map(|it| it.1))
+                {
+                    left.push_str(&mark);
+                }
             } else {
                 says_something |= !in_front && !line.trim().is_empty();
                 left.push_str(line);
@@ -543,6 +553,23 @@ impl<'a> ForgetPatterns<'a> {
         }
         (kept, out)
     }
+}
+
+/// Returns the mark of a removed list item or heading, if one of the lines below belongs to it.
+fn mark_above<'l>(line: &str, below: impl Iterator<Item = &'l str>) -> Option<String> {
+    let text = line.trim_end_matches(['\r', '\n']);
+    let end = &line[text.len()..];
+    let indent = |it: &str| it.len() - it.trim_start().len();
+    let mut below = below.filter(|it| !it.trim().is_empty());
+    let next = below.next()?;
+    let bare = text.trim_start();
+    let level = bare.bytes().take_while(|it| *it == b'#').count();
+    if level > 0 && bare[level..].starts_with(' ') {
+        return (!next.trim_start().starts_with('#')).then(|| format!("{}{end}", &bare[..level]));
+    }
+    let is_item = ["- ", "* ", "+ "].iter().any(|it| bare.starts_with(it));
+    let start = indent(text);
+    (is_item && indent(next) > start).then(|| format!("{}{end}", &text[..=start]))
 }
 
 pub(super) fn citation_of(memory: &TypedMemory) -> Option<Citation> {
@@ -639,6 +666,12 @@ mod tests {
         check_log(&secret, "\u{feff}- secret plan\n- b\n", Some("\u{feff}- b\n"));
         check_log(&secret, "- a\n- secret plan", Some("- a\n"));
         check_log(&secret, "- secret plans\n", None);
+        // What is below it does not move to what is above it.
+        check_log(&secret, "- a\n- secret plan\n  - b\n", Some("- a\n-\n  - b\n"));
+        check_log(&secret, "- a\n- secret plan\n\n- b\n", Some("- a\n\n- b\n"));
+        let heading = request(&["## Secret"], &[]);
+        check_log(&heading, "## A\n- a\n## Secret\n- b\n", Some("## A\n- a\n##\n- b\n"));
+        check_log(&heading, "## A\n- a\n## Secret\n## B\n", Some("## A\n- a\n## B\n"));
         check_log(
             &request(&[], &["Secret"]),
             "---\nabout: a secret\n---\n- A SECRET\n- b\n",

@@ -88,7 +88,10 @@ struct LineValues {
 impl LineValues {
     fn of(text: &str) -> Self {
         let mut line = Self { words: BTreeSet::new(), values: BTreeSet::new() };
-        // The time at which a line was written is no value.
+        // Neither the time at which a line was written is a value, nor what is in a reason: `port 9090, because 8080 …`.
+        let reasons = [", because ", ", since ", ", weil ", ", da ", ", car "];
+        let end = reasons.iter().filter_map(|it| text.find(it)).min().unwrap_or(text.len());
+        let text = &text[..end];
         let text = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':');
         words::for_each_folded(text, |word| {
             let to = if word.contains(|c: char| c.is_ascii_digit()) {
@@ -366,6 +369,10 @@ mod tests {
         let older = "Staging runs on port 8080";
         assert!(of(older, "Staging now runs on port 9191, since the old box was sold"));
         assert!(!of(older, "Priya runs the tests of staging on 9191 pages"));
+        assert!(of(
+            "Router at the cabin: admin page on port 8080",
+            "Router at the cabin: admin page on port 9090, because 8080 collided with the camera",
+        ));
         assert!(!of(older, "The admin page now runs on port 9191"));
         assert!(!of(older, "Staging still runs on port 8080, now with 2 workers on it"));
     }

@@ -477,8 +477,9 @@ impl StatementCollector {
         if is_short {
             (terms, own_terms) = (StatementTerms::default(), StatementTerms::default());
         }
-        // What is no bullet replaces none.
-        let key = key_of(page, statement, head, names_person).filter(|_| !is_short);
+        // What is no bullet replaces none. `Garden: never water at noon` and `Garden: wear gloves` are two rules.
+        let key = key_of(page, statement, head, names_person)
+            .filter(|_| !is_short && !is_guidance(role.kind));
         // A value holds until there is a newer one.
         let is_of_moment =
             matches!(role.kind, StatementKind::State | StatementKind::Open) && key.is_none();

@@ -225,6 +225,24 @@ fn what_is_gone_or_only_considered_is_no_state() {
 }
 
 #[test]
+fn a_label_is_no_value_of_rules() {
+    check(
+        &[
+            "- Garden work: never water after ten in the morning\n",
+            "- Session in tide on main: From now on never push to main directly\n",
+            "- Garden work: raspberries cut today, all of them\n",
+            "- Session in tide on main: My name is Lena and I live in Bergen\n",
+        ],
+        &[
+            "How to work: Session in tide on main: From now on never push to main directly [2026-04-02:1]",
+            "How to work: Garden work: never water after ten in the morning [2026-04-01:1]",
+            "People: Session in tide on main: My name is Lena and I live in Bergen [2026-04-04:1]",
+            "Projects: Garden work: raspberries cut today, all of them (2026-04-03) [2026-04-03:1]",
+        ],
+    );
+}
+
+#[test]
 fn siblings_below_one_title_are_joined() {
     let day = "## Pump house\n\n- Valves: two of steel.\n- Boiler: from 1962\n\
                - Never lend the keys out\n- Keys: with Ottilie\n- Roof: leaks\n";
