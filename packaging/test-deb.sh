@@ -60,7 +60,8 @@ inside zgrep -q 'Run everything that is due' /usr/share/man/man1/memoird-compact
 ok "$pages manual pages"
 # shellcheck disable=SC2016 # for the shell inside
 inside bash -c '. /usr/share/bash-completion/bash_completion; _load_comp memoird 2>/dev/null ||
-  __load_completion memoird; COMP_WORDS=(memoird comp); COMP_CWORD=1; _memoird memoird comp memoird;
+  __load_completion memoird; COMP_WORDS=(memoird comp); COMP_CWORD=1; COMP_TYPE=9;
+  complete=$(complete -p memoird | sed "s/.* -F \([^ ]*\).*/\1/"); "$complete" memoird comp memoird;
   [[ " ${COMPREPLY[*]} " == *" compact "* ]]' || fail "bash completes no verb"
 for file in zsh/vendor-completions/_memoird fish/vendor_completions.d/memoird.fish doc/memoird/copyright; do
   [ -s "$root/usr/share/$file" ] || fail "/usr/share/$file is missing"
