@@ -248,6 +248,21 @@ fn what_others_want_is_not_filed_under_the_main_person() {
 }
 
 #[test]
+fn what_somebody_else_is_is_not_filed_under_the_main_person() {
+    let root = three_days("nut");
+    root.write("memory/2026-04-11.md", "# 2026-04-11\n\n- Nuria is allergic to walnuts\n");
+    root.run_with_digest(&["compact"]).ok();
+    assert!(!root.read("memory/user_ottilie.md").contains("walnuts"));
+    let all = root.files();
+    let with_nuria: Vec<&String> = all
+        .iter()
+        .filter(|it| it.0.starts_with("memory/user_") && it.1.contains("walnuts"))
+        .map(|it| it.0)
+        .collect();
+    assert_eq!(with_nuria, ["memory/user_owner.md"]);
+}
+
+#[test]
 fn external_text_gives_no_statement() {
     let root = three_days("outside");
     root.append(

@@ -35,11 +35,11 @@ pub fn classify_sentences(line: &str) -> Vec<ClassifiedSentence<'_>> {
         // A label such as `Still open:` classifies the sentence as a heading would.
         let label = text.split_once(": ").map(|it| it.0);
         let by_label = label.and_then(sections::class_of_head);
-        let class = if sections::opens_with_decision(text) {
-            StatementClass::Decision
-        } else {
-            by_label.unwrap_or_else(|| sections::class_of_words(text, false))
-        };
+        // `Rule: …` decides something, and `The firewall rule …` only names one.
+        let by_words = sections::class_of_words(text, false);
+        let decides = sections::opens_with_decision(text)
+            && (label.is_some() || by_words == StatementClass::Decision);
+        let class = if decides { StatementClass::Decision } else { by_label.unwrap_or(by_words) };
         let has_reason = sections::gives_reason(text);
         let is_standing_order = is_standing_order(text);
         let is_fact = is_fact(text);
@@ -159,6 +159,8 @@ mod tests {
         assert!(is_order("And always use integer cents in this project, never floats."));
         assert!(!is_order("The build has always been slow."));
         assert!(!is_order("Run it from now on every time?"));
+        let firewall = "The firewall rule is still open for 8443; someone should close it.";
+        assert_ne!(classify_sentences(firewall)[0].class, StatementClass::Decision);
         assert_eq!(
             super::classify_sentences("Open questions: which day it is.")[0].class,
             StatementClass::Open

@@ -221,7 +221,7 @@ fn opens_in_first_person(statement: &DigestStatement) -> bool {
     first.get(0).is_some_and(|it| CUES.first_person.contains(&it))
 }
 
-/// Returns whether a statement begins with the name of somebody: `Nina prefers the phone`.
+/// Returns whether a statement begins with the name of somebody: `Nina prefers the phone`, `Nina is allergic to nuts`.
 fn begins_with_name(statement: &DigestStatement) -> bool {
     let mut words = statement.own_text().split_whitespace();
     let (Some(name), Some(verb)) = (words.next(), words.next()) else { return false };
@@ -231,7 +231,9 @@ fn begins_with_name(statement: &DigestStatement) -> bool {
         && name.chars().all(char::is_alphabetic)
         && !is_stop_word(&lower)
         && !cue_phrases::PERSONS.contains(&lower)
-        && WISDOM.person_verbs.contains(&verb)
+        && (WISDOM.person_verbs.contains(&verb)
+            || CUES.to_be_present.contains(&verb)
+            || ["has", "was", "hat", "war"].contains(&verb))
 }
 
 struct TopicFiler<'a> {
