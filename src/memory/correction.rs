@@ -270,7 +270,7 @@ pub fn correct_memory(
     let whole = if describes {
         let description = shorten(&words.text, DESCRIPTION_CHARS_MAX);
         let recorded_description = Some(typed::description_hash(&description));
-        TypedMemory { body, description, recorded_description, ..memory.clone() }.print()
+        TypedMemory { description, recorded_description, body, ..memory.clone() }.print()
     } else if !memory.is_about_topic() && is_whole {
         let mut new = TypedMemory { body, ..memory.clone() };
         if Some(chosen) == statement {

@@ -619,7 +619,7 @@ fn names_issue(line: &str, number: &str) -> bool {
     })
 }
 
-/// Returns whether a word stands right before digits: `FF68`.
+/// Returns whether digits follow a word directly: `FF68`.
 fn is_before_number(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         !line[..at].ends_with(char::is_alphanumeric)

@@ -59,9 +59,9 @@ impl LineWords {
                 let refers_back = words.iter().any(|it| STRENGTH.back_references.contains(it));
                 let mut starts = content_starts(&sentence.words);
                 if refers_back {
-                    starts.extend(before);
+                    starts.extend(before.iter().cloned());
                 }
-                before = starts.clone();
+                before.clone_from(&starts);
                 if sentence.text.contains('%') {
                     words.push("%");
                 }
@@ -129,8 +129,8 @@ impl LineWords {
 
     /// Returns whether the lines order what must be done in a sentence of the item.
     fn orders(&self, words: &[ParsedWord]) -> bool {
-        let duty = words.iter().skip_while(|it| it.text != "must").skip(1);
-        let verb = duty.skip_while(|it| it.text == "be").next().map(|it| start_of(&it.text));
+        let mut duty = words.iter().skip_while(|it| it.text != "must").skip(1);
+        let verb = duty.find(|it| it.text != "be").map(|it| start_of(&it.text));
         verb.is_some_and(|verb| self.sentences.iter().any(|it| it.ordered.as_ref() == Some(&verb)))
     }
 

@@ -408,124 +408,115 @@ fn verdict_on_lines(lines: &str, bullet: &str) -> String {
     verdict.map_or_else(|v| v.to_string(), |()| "ok".to_owned())
 }
 
+/// Lines, and what a careful writer makes of them.
+const RETOLD: &[(&str, &str)] = &[
+    // A measure whose unit the line has beside another number.
+    (
+        "Der Sockel war mit 12 cm bestellt, gebraucht hätte es 12,4 wegen der Dämmung",
+        "Für den Sockel waren 12,4 cm nötig statt der bestellten 12 cm, wegen der Dämmung",
+    ),
+    (
+        "Die Platte kommt erst am 27.04., nicht am 20.04.",
+        "Die Platte verspätet sich vom 20. auf den 27. April",
+    ),
+    (
+        "Garderobe: alle 26 Haken lackiert.",
+        "Sämtliche 26 Haken der Garderobe sind seit dem 02.04.2026 lackiert.",
+    ),
+    ("Ergebnis: 1,8. Bester im Jahrgang!", "Ergebnis 1,8, das beste im Jahrgang"),
+    ("Failed on April 19, April 22 and April 23", "The run failed on April 19, 22 and 23"),
+    ("Batch 1: Mon Mar 24. Batch 2: Mar 31", "Batch 1 Mar 24, batch 2 Mar 31"),
+    ("The check is empty on 3 out of 6 boats", "The check is empty for 3 of 6 boats"),
+    ("Die Welle wird halbjährlich geschmiert", "Die Welle wird alle sechs Monate geschmiert"),
+    (
+        "Garderobe Kita: alle 26 Plätze lackiert. Hier doch Lack, weil abwaschbar verlangt ist. Die Regel mit dem Öl gilt für Küchen.",
+        "Sämtliche 26 Plätze der Garderobe sind seit dem 02.04.2026 lackiert.",
+    ),
+    ("- review https://git.example/tide/pull/51, merged", "Reviewed and merged PR 51"),
+    ("- review https://git.example/tide/pull/51, merged", "Reviewed and merged #51"),
+    ("opened https://git.example/tide/issues/6014, since we hide errors", "We hide errors (#6014)"),
+    ("Large lists freeze the page (issue 5929)", "Large lists freeze the page (#5929)"),
+    ("Building an image with Chrome73 and FF68", "Building an image with Chrome 73 and Firefox 68"),
+    (
+        "Seems their login has something odd in its blur handler",
+        "Their login seemingly has something odd in its blur handler",
+    ),
+    // Denials.
+    (
+        "`mouse()` sends all modes when the screen supports them, and falls back to two when it doesn't (e.g. GNU screen)",
+        "Where the modes are not supported (e.g. GNU screen), `mouse()` falls back to two",
+    ),
+    (
+        "Bare `require()` causes runtime errors in a module package",
+        "Do not use bare `require()` in a module package",
+    ),
+    (
+        "### Next\n- Restart the pump before a test, because the old one still runs",
+        "The pump must be restarted before a test, because the old one still runs",
+    ),
+    (
+        "Wanted to ship the beta at noon; Tobias shook his head. No release on a Friday, also not a beta. It waits for Monday.",
+        "The beta was not shipped on Friday; it waits for Monday",
+    ),
+    (
+        "- the word \"broken\" scares the board. In the report it now reads \"incomplete\"",
+        "The report no longer says \"broken\", a word that scares the board",
+    ),
+    (
+        "- page and manual corrected; the old mails stay as they are",
+        "Page and manual were corrected, but not the old mails",
+    ),
+    (
+        "Er möchte Esche und kein Geländer aus Stahl",
+        "Er möchte Esche und lehnt ein Geländer aus Stahl ab",
+    ),
+    (
+        "dont repaint the whole boat, I just wanted you to fix the mast",
+        "Do not repaint the whole boat",
+    ),
+    ("No boat should point the radar to the mainland", "Do not point the radar to the mainland"),
+    ("Test the store against a real file, never a mock", "Test the store against a real file"),
+    // Stronger words.
+    (
+        "Options:\n- raise it for all\n- raise it above 1,000 m only",
+        "Options are to raise it for all gauges or only above 1,000 m",
+    ),
+    (
+        "Stop sending \"I ran\" messages. They should only ever go to the log channel. Fix this permanently.",
+        "\"I ran\" messages must never go anywhere but only to the log channel, permanently",
+    ),
+    (
+        "Remaining fix for the calendar: sign in again",
+        "The calendar account must be signed in again",
+    ),
+    (
+        "Tasks should represent real orders, not adverts",
+        "Create tasks only for real orders, not for adverts",
+    ),
+    // A language code.
+    ("Hero text EN changed", "The English hero text changed"),
+    // A hedge on the consequence.
+    (
+        "Since the boat isn't registered: may need a permit",
+        "A permit may be needed, since the boat is not registered",
+    ),
+    (
+        "Codes for the buoys are still missing; is there a free set?",
+        "Codes for the buoys are still to be found",
+    ),
+    (
+        "The likely cure is for Dave to restart the pump from the desk",
+        "Dave likely has to restart the pump from the desk",
+    ),
+    // Counts.
+    ("At this and three other stations the alarm went off", "The alarm went off at four stations"),
+    ("Committed in groups:\n- docs\n- tests\n- mast\n- sail", "Committed in four groups"),
+];
+
 #[test]
 fn what_a_careful_writer_changes_passes() {
     let mut failed = Vec::new();
-    for (lines, bullet) in [
-        // A measure whose unit the line has beside another number.
-        (
-            "Der Sockel war mit 12 cm bestellt, gebraucht hätte es 12,4 wegen der Dämmung",
-            "Für den Sockel waren 12,4 cm nötig statt der bestellten 12 cm, wegen der Dämmung",
-        ),
-        (
-            "Die Platte kommt erst am 27.04., nicht am 20.04.",
-            "Die Platte verspätet sich vom 20. auf den 27. April",
-        ),
-        (
-            "Garderobe: alle 26 Haken lackiert.",
-            "Sämtliche 26 Haken der Garderobe sind seit dem 02.04.2026 lackiert.",
-        ),
-        ("Ergebnis: 1,8. Bester im Jahrgang!", "Ergebnis 1,8, das beste im Jahrgang"),
-        ("Failed on April 19, April 22 and April 23", "The run failed on April 19, 22 and 23"),
-        ("Batch 1: Mon Mar 24. Batch 2: Mar 31", "Batch 1 Mar 24, batch 2 Mar 31"),
-        ("The check is empty on 3 out of 6 boats", "The check is empty for 3 of 6 boats"),
-        ("Die Welle wird halbjährlich geschmiert", "Die Welle wird alle sechs Monate geschmiert"),
-        (
-            "Garderobe Kita: alle 26 Plätze lackiert. Hier doch Lack, weil abwaschbar verlangt ist. Die Regel mit dem Öl gilt für Küchen.",
-            "Sämtliche 26 Plätze der Garderobe sind seit dem 02.04.2026 lackiert.",
-        ),
-        ("- review https://git.example/tide/pull/51, merged", "Reviewed and merged PR 51"),
-        ("- review https://git.example/tide/pull/51, merged", "Reviewed and merged #51"),
-        (
-            "opened https://git.example/tide/issues/6014, since we hide errors",
-            "We hide errors (#6014)",
-        ),
-        ("Large lists freeze the page (issue 5929)", "Large lists freeze the page (#5929)"),
-        (
-            "Building an image with Chrome73 and FF68",
-            "Building an image with Chrome 73 and Firefox 68",
-        ),
-        (
-            "Seems their login has something odd in its blur handler",
-            "Their login seemingly has something odd in its blur handler",
-        ),
-        // Denials.
-        (
-            "`mouse()` sends all modes when the screen supports them, and falls back to two when it doesn't (e.g. GNU screen)",
-            "Where the modes are not supported (e.g. GNU screen), `mouse()` falls back to two",
-        ),
-        (
-            "Bare `require()` causes runtime errors in a module package",
-            "Do not use bare `require()` in a module package",
-        ),
-        (
-            "### Next\n- Restart the pump before a test, because the old one still runs",
-            "The pump must be restarted before a test, because the old one still runs",
-        ),
-        (
-            "Wanted to ship the beta at noon; Tobias shook his head. No release on a Friday, also not a beta. It waits for Monday.",
-            "The beta was not shipped on Friday; it waits for Monday",
-        ),
-        (
-            "- the word \"broken\" scares the board. In the report it now reads \"incomplete\"",
-            "The report no longer says \"broken\", a word that scares the board",
-        ),
-        (
-            "- page and manual corrected; the old mails stay as they are",
-            "Page and manual were corrected, but not the old mails",
-        ),
-        (
-            "Er möchte Esche und kein Geländer aus Stahl",
-            "Er möchte Esche und lehnt ein Geländer aus Stahl ab",
-        ),
-        (
-            "dont repaint the whole boat, I just wanted you to fix the mast",
-            "Do not repaint the whole boat",
-        ),
-        (
-            "No boat should point the radar to the mainland",
-            "Do not point the radar to the mainland",
-        ),
-        ("Test the store against a real file, never a mock", "Test the store against a real file"),
-        // Stronger words.
-        (
-            "Options:\n- raise it for all\n- raise it above 1,000 m only",
-            "Options are to raise it for all gauges or only above 1,000 m",
-        ),
-        (
-            "Stop sending \"I ran\" messages. They should only ever go to the log channel. Fix this permanently.",
-            "\"I ran\" messages must never go anywhere but only to the log channel, permanently",
-        ),
-        (
-            "Remaining fix for the calendar: sign in again",
-            "The calendar account must be signed in again",
-        ),
-        (
-            "Tasks should represent real orders, not adverts",
-            "Create tasks only for real orders, not for adverts",
-        ),
-        // A language code.
-        ("Hero text EN changed", "The English hero text changed"),
-        // A hedge on the consequence.
-        (
-            "Since the boat isn't registered: may need a permit",
-            "A permit may be needed, since the boat is not registered",
-        ),
-        (
-            "Codes for the buoys are still missing; is there a free set?",
-            "Codes for the buoys are still to be found",
-        ),
-        (
-            "The likely cure is for Dave to restart the pump from the desk",
-            "Dave likely has to restart the pump from the desk",
-        ),
-        // Counts.
-        (
-            "At this and three other stations the alarm went off",
-            "The alarm went off at four stations",
-        ),
-        ("Committed in groups:\n- docs\n- tests\n- mast\n- sail", "Committed in four groups"),
-    ] {
+    for (lines, bullet) in RETOLD {
         let verdict = verdict_on_lines(lines, bullet);
         if verdict != "ok" {
             failed.push(format!("{bullet}\n    of {lines}\n    {verdict}"));

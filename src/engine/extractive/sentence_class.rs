@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_told_from_questions_and_orders() {
+    fn facts_differ_from_questions_and_orders() {
         let is_fact = |text| classify_sentences(text)[0].is_fact;
         for text in [
             "The staging database runs on port 9191 now.",

@@ -458,8 +458,7 @@ impl StatementCollector {
         }
         let addresses: Vec<Address> = lines.into_iter().map(|it| page.address(it)).collect();
         let Some(citation) = Citation::from_addresses(&addresses) else { return };
-        let own_lines: Vec<Address> =
-            statement.lines_of(0, end).map(|it| page.address(it)).collect();
+        let own_lines = statement.lines_of(0, end).map(|it| page.address(it)).collect::<Vec<_>>();
         let Some(own_citation) = Citation::from_addresses(&own_lines) else { return };
         let subject = self.subject_of(page, statement, &words);
         let worth = own_worth(page, statement, (own, &words), &role, class);
@@ -478,8 +477,8 @@ impl StatementCollector {
             (terms, own_terms) = (StatementTerms::default(), StatementTerms::default());
         }
         // What is no bullet replaces none. `Garden: never water at noon` and `Garden: wear gloves` are two rules.
-        let key = key_of(page, statement, head, names_person)
-            .filter(|_| !is_short && !is_guidance(role.kind));
+        let is_value = !names_person && !is_short && !is_guidance(role.kind);
+        let key = if is_value { key_of(page, statement, head) } else { None };
         // A value holds until there is a newer one.
         let is_of_moment =
             matches!(role.kind, StatementKind::State | StatementKind::Open) && key.is_none();
@@ -668,17 +667,12 @@ fn is_guidance(kind: StatementKind) -> bool {
     )
 }
 
-/// Returns the key of a labelled statement: its label and its heading. The name of a person is none.
-fn key_of(
-    page: &ParsedLog,
-    statement: &LogStatement,
-    head: Option<usize>,
-    is_person: bool,
-) -> Option<u64> {
+/// Returns the key of a labelled statement: its label and its heading.
+fn key_of(page: &ParsedLog, statement: &LogStatement, head: Option<usize>) -> Option<u64> {
     const LABEL_WORDS_MAX: usize = 5;
     let label = sections::normalized_label(statement.label_text());
     let words = label.split(' ').filter(|it| !it.is_empty()).count();
-    if !(1..=LABEL_WORDS_MAX).contains(&words) || is_person {
+    if !(1..=LABEL_WORDS_MAX).contains(&words) {
         return None;
     }
     // One problem does not end another one, nor one rule or decision the next one.
