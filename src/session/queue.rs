@@ -128,6 +128,8 @@ pub(crate) fn drain(
         return Ok(Vec::new());
     }
     let Some(_lock) = spool.lock(wait_for_lock)? else { return Ok(Vec::new()) };
+    // Many sessions without a message together wait as long as one.
+    let until = Instant::now() + MISSING_TIMEOUT;
     let mut done = Vec::new();
     for name in spool.names()? {
         let text = match spool.read(&name) {
@@ -138,7 +140,7 @@ pub(crate) fn drain(
             spool.mark_failed(&name)?;
             continue;
         };
-        let outcome = job.process(config, environment, now);
+        let outcome = job.process(config, environment, now, until);
         match &outcome {
             QueueOutcome::Saved(_) | QueueOutcome::NothingNew => spool.remove(&name)?,
             QueueOutcome::NoMemoryFolder(_) if now - job.at > AGE_MAX => spool.remove(&name)?,
@@ -229,9 +231,12 @@ impl QueuedSession {
         (now - self.at).abs() <= FRESH_MAX
     }
 
+    /// Returns whether its transcript does not exist or is empty.
     fn is_missing(&self) -> bool {
-        let stamp = transcript_file::stamp(&self.transcript);
-        stamp.is_err_and(|it| it.kind() == io::ErrorKind::NotFound)
+        match transcript_file::stamp(&self.transcript) {
+            Ok((size, _)) => size == 0,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
     }
 
     fn process(
@@ -239,10 +244,10 @@ impl QueuedSession {
         config: &Config,
         environment: &Environment,
         now: DateTime<Utc>,
+        until: Instant,
     ) -> QueueOutcome {
         let has_ended = self.event == SESSION_END;
-        let timeout = if self.is_fresh(now) { MISSING_TIMEOUT } else { Duration::ZERO };
-        let until = Instant::now() + timeout;
+        let is_fresh = self.is_fresh(now);
         loop {
             let saved = if has_ended && self.is_missing() {
                 None
@@ -259,7 +264,7 @@ impl QueuedSession {
                 Some(Err(error)) if has_ended && error.says_no_message() => {}
                 Some(Err(error)) => return QueueOutcome::Failed(error),
             }
-            if Instant::now() >= until {
+            if !is_fresh || Instant::now() >= until {
                 return QueueOutcome::NothingNew;
             }
             std::thread::sleep(POLL_INTERVAL);

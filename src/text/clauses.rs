@@ -147,9 +147,10 @@ pub(crate) fn parse_sentences(text: &str) -> Vec<ParsedSentence<'_>> {
             '-' if text[..start].ends_with(' ') => separator = Separator::ClauseMark,
             '.' | '!' | '?' | '…' | '。' | '！' | '？' if !in_code && !words.is_empty() => {
                 let end = start + c.len_utf8();
-                let is_abbreviation = |it: &ParsedWord| {
-                    it.end == start && SENTENCES.abbreviations.contains(&&it.text[..])
-                };
+                // Not `no` and `ms`, which end sentences as well.
+                const ABBREVIATIONS: [&str; 6] = ["e.g", "i.e", "z.b", "d.h", "p.ex", "cf"];
+                let is_abbreviation =
+                    |it: &ParsedWord| it.end == start && ABBREVIATIONS.contains(&&it.text[..]);
                 let abbreviates = c == '.' && words.last().is_some_and(is_abbreviation);
                 if !abbreviates && ends_sentence(&text[end..]) {
                     sentences.push(ParsedSentence { text: &text[from..end], words });

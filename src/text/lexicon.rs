@@ -208,6 +208,7 @@ pub(crate) struct StrengthLexicon {
     pub(crate) groups: Vec<StrengthGroup>,
     pub(crate) back_references: LexiconWords,
     pub(crate) objects: LexiconWords,
+    pub(crate) past_forms: LexiconWords,
     pub(crate) cancelled_after: LexiconWords,
     pub(crate) cancelled_before: LexiconWords,
     pub(crate) counting: LexiconWords,

@@ -509,7 +509,8 @@ impl<'a> ForgetPatterns<'a> {
                     left.push_str(&mark);
                 }
             } else {
-                says_something |= !in_front && !line.trim().is_empty();
+                // What is left of a removed item or heading says nothing.
+                says_something |= !in_front && line.contains(char::is_alphanumeric);
                 left.push_str(line);
             }
         }
@@ -563,13 +564,20 @@ fn mark_above<'l>(line: &str, below: impl Iterator<Item = &'l str>) -> Option<St
     let mut below = below.filter(|it| !it.trim().is_empty());
     let next = below.next()?;
     let bare = text.trim_start();
-    let level = bare.bytes().take_while(|it| *it == b'#').count();
-    if level > 0 && bare[level..].starts_with(' ') {
-        return (!next.trim_start().starts_with('#')).then(|| format!("{}{end}", &bare[..level]));
+    let level_of = |it: &str| {
+        let level = it.bytes().take_while(|it| *it == b'#').count();
+        (level > 0 && it[level..].starts_with(' ')).then_some(level)
+    };
+    if let Some(level) = level_of(bare) {
+        let ends = level_of(next.trim_start()).is_some_and(|it| it <= level);
+        return (!ends).then(|| format!("{} …{end}", &bare[..level]));
     }
-    let is_item = ["- ", "* ", "+ "].iter().any(|it| bare.starts_with(it));
+    let number = bare.bytes().take_while(u8::is_ascii_digit).count();
+    let marks: &[&str] = if number > 0 { &[". ", ") "] } else { &["- ", "* ", "+ "] };
+    let is_item = marks.iter().any(|it| bare[number..].starts_with(it));
     let start = indent(text);
-    (is_item && indent(next) > start).then(|| format!("{}{end}", &text[..=start]))
+    let mark = &text[..start + number + 1];
+    (is_item && indent(next) > start).then(|| format!("{mark} …{end}"))
 }
 
 pub(super) fn citation_of(memory: &TypedMemory) -> Option<Citation> {
@@ -667,10 +675,10 @@ mod tests {
         check_log(&secret, "- a\n- secret plan", Some("- a\n"));
         check_log(&secret, "- secret plans\n", None);
         // What is below it does not move to what is above it.
-        check_log(&secret, "- a\n- secret plan\n  - b\n", Some("- a\n-\n  - b\n"));
+        check_log(&secret, "- a\n- secret plan\n  - b\n", Some("- a\n- …\n  - b\n"));
         check_log(&secret, "- a\n- secret plan\n\n- b\n", Some("- a\n\n- b\n"));
         let heading = request(&["## Secret"], &[]);
-        check_log(&heading, "## A\n- a\n## Secret\n- b\n", Some("## A\n- a\n##\n- b\n"));
+        check_log(&heading, "## A\n- a\n## Secret\n- b\n", Some("## A\n- a\n## …\n- b\n"));
         check_log(&heading, "## A\n- a\n## Secret\n## B\n", Some("## A\n- a\n## B\n"));
         check_log(
             &request(&[], &["Secret"]),

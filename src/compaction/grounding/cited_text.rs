@@ -334,7 +334,8 @@ impl<'s> CitedText<'s> {
         let short = || SHORT.iter().filter(|it| it.0 == text).map(|it| it.1);
         let is_name = text.chars().count() > 2 && text.chars().all(char::is_alphabetic);
         self.lines().any(|line| {
-            short().any(|it| contains_word(line, it) || is_before_number(line, it))
+            short().any(|it| contains_word(line, it) && !is_before_number(line, it))
+                || (text == "Firefox" && is_before_number(line, "FF"))
                 || (is_name && is_before_number(line, text))
         })
     }
@@ -615,7 +616,10 @@ fn names_issue(line: &str, number: &str) -> bool {
         let is_whole = !line[at + number.len()..].starts_with(|c: char| c.is_ascii_digit());
         let kinds =
             ["issues/", "pull/", "merge_requests/", "issue ", "issue #", "pr ", "pr #", "mr "];
-        is_whole && kinds.iter().any(|it| before.ends_with(it))
+        let is_kind = |kind: &&str| {
+            before.strip_suffix(*kind).is_some_and(|it| !it.ends_with(char::is_alphanumeric))
+        };
+        is_whole && kinds.iter().any(is_kind)
     })
 }
 
@@ -623,6 +627,8 @@ fn names_issue(line: &str, number: &str) -> bool {
 fn is_before_number(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         !line[..at].ends_with(char::is_alphanumeric)
-            && line[at + word.len()..].starts_with(|c: char| c.is_ascii_digit())
+            && line[at + word.len()..]
+                .trim_start_matches(' ')
+                .starts_with(|c: char| c.is_ascii_digit())
     })
 }

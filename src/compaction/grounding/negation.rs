@@ -111,9 +111,14 @@ impl CitedNegations {
         // What reads something else now reads the old no longer.
         let has =
             |all: &HashSet<String>, of: &[&'static str]| of.iter().any(|it| all.contains(*it));
+        let about: StemSet = clause.stems.difference(&clause.negated).cloned().collect();
         let is_former = clause.negation_words == 1
             && has(&clause.words, &CLAIMS.no_longer)
-            && self.contrasted.iter().any(|it| has(&it.words, &CLAIMS.now_words));
+            && !self.states_all_of(clause, sentence_words)
+            && self
+                .contrasted
+                .iter()
+                .any(|it| has(&it.words, &CLAIMS.now_words) && !it.stems.is_disjoint(&about));
         let bans_what_ended =
             clause.is_ban && self.contrasted.iter().any(|it| it.reports_end_of(clause));
         if negates_replaced || is_former || bans_what_ended || (may_negate && self.answers_no()) {
@@ -218,7 +223,9 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
             .collect();
         // A word that the line has as well does not replace its negation.
         // `The beta was not shipped` of `No release on a Friday, also not a beta`.
-        let denies_one = clause.negations > 0 && heads.len() == 1;
+        let denies_one = clause.negations > 0
+            && heads.len() == 1
+            && clause.negated_heads.is_disjoint(&it.negated_heads);
         if heads.is_empty()
             || denies_one
             || clause.negations + clause.alternatives >= it.negations

@@ -56,20 +56,26 @@ impl LineWords {
                     |it: &&&str| CLAIMS.negations.contains(*it) || it.ends_with("n't");
                 let has_negation = words.iter().any(|it| is_negation(&it));
                 all.starts.extend(words.iter().map(|it| start_of(it)));
-                let refers_back = words.iter().any(|it| STRENGTH.back_references.contains(it));
-                let mut starts = content_starts(&sentence.words);
-                if refers_back {
-                    starts.extend(before.iter().cloned());
+                // `They go to the log`, `Fix this permanently`, not `That box fails`.
+                let is_reference = |it: &&str| STRENGTH.back_references.contains(it);
+                let refers_back = words.first().is_some_and(|it| ["it", "they"].contains(it))
+                    || (words.len() <= 3 && words.get(1).is_some_and(is_reference));
+                let own = content_starts(&sentence.words);
+                let mut starts = own.clone();
+                if refers_back && words.len() <= 8 {
+                    starts.extend(before);
                 }
-                before.clone_from(&starts);
+                before = own;
                 if sentence.text.contains('%') {
                     words.push("%");
                 }
                 // `Real orders, not adverts` are only real orders.
                 let contrasts = |it: &ParsedWord| {
-                    it.separator == Separator::Comma && CLAIMS.negations.contains(&&it.text[..])
+                    it.separator == Separator::Comma
+                        && ["not", "nicht", "pas", "non"].contains(&&it.text[..])
                 };
-                if sentence.words.iter().any(contrasts) {
+                let last = sentence.words.iter().rev().take(4);
+                if last.clone().skip(1).any(contrasts) {
                     words.extend(["but", "not"]);
                 }
                 all.sentences.push(SentenceWords {
@@ -131,7 +137,13 @@ impl LineWords {
     fn orders(&self, words: &[ParsedWord]) -> bool {
         let mut duty = words.iter().skip_while(|it| it.text != "must").skip(1);
         let verb = duty.find(|it| it.text != "be").map(|it| start_of(&it.text));
-        verb.is_some_and(|verb| self.sentences.iter().any(|it| it.ordered.as_ref() == Some(&verb)))
+        let about = content_starts(words);
+        verb.is_some_and(|verb| {
+            self.sentences.iter().any(|it| {
+                let shared = it.starts.intersection(&about).filter(|it| **it != verb);
+                it.ordered.as_ref() == Some(&verb) && shared.count() > 0
+            })
+        })
     }
 
     /// Returns the first reason in a text with which the lines have no word in common.
@@ -168,7 +180,10 @@ fn is_cancelled(words: &[ParsedWord], at: usize) -> bool {
 /// Returns the first letters of the verb of an order: `Restart the pump`.
 fn ordered_verb(words: &[ParsedWord]) -> Option<String> {
     let [verb, object, ..] = words else { return None };
-    let is_order = STRENGTH.objects.contains(&&object.text[..]) && !verb.text.ends_with("ed");
+    let is_order = STRENGTH.objects.contains(&&object.text[..])
+        && !verb.text.ends_with("ed")
+        && !verb.text.ends_with('s')
+        && !STRENGTH.past_forms.contains(&&verb.text[..]);
     is_order.then(|| start_of(&verb.text))
 }
 

@@ -53,6 +53,10 @@ pub fn classify_sentences(line: &str) -> Vec<ClassifiedSentence<'_>> {
 fn split_small(line: &str, (start, end): (usize, usize)) -> Vec<(usize, usize)> {
     /// A shorter word before a period may be an abbreviation.
     const LETTERS_MIN: usize = 3;
+    const GOING_ON: [&str; 14] = [
+        "no", "not", "wait", "sorry", "actually", "only", "since", "except", "nein", "doch",
+        "aber", "but", "or", "and",
+    ];
     let mut parts = Vec::new();
     let mut from = start;
     for (at, _) in line[start..end].match_indices(". ") {
@@ -62,7 +66,11 @@ fn split_small(line: &str, (start, end): (usize, usize)) -> Vec<(usize, usize)> 
             before.chars().all(char::is_alphabetic) && before.chars().count() >= LETTERS_MIN;
         let known = || SENTENCES.abbreviations.iter().chain(&*SENTENCES.statement_abbreviations);
         let is_abbreviation = || known().any(|it| it.eq_ignore_ascii_case(before));
-        if is_word && line[next..end].starts_with(char::is_lowercase) && !is_abbreviation() {
+        let rest = &line[next..end];
+        // `8080. no wait, 9191` takes back what is before it.
+        let first = rest.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        let goes_on = GOING_ON.contains(&first);
+        if is_word && rest.starts_with(char::is_lowercase) && !goes_on && !is_abbreviation() {
             parts.push((from, period + 1));
             from = next;
         }
@@ -88,6 +96,14 @@ fn is_fact(text: &str) -> bool {
     let opens_with_subject = words.opens_with(cue_phrases::SUBJECTS);
     let from = usize::from(!opens_with_subject);
     let Some((verb, _)) = words.find_from(from, cue_phrases::STATES) else { return false };
+    // Questions without a mark.
+    const AUXILIARIES: [&str; 12] = [
+        "do", "does", "did", "can", "could", "should", "would", "will", "may", "kann", "soll",
+        "darf",
+    ];
+    if words.get(0).is_some_and(|it| AUXILIARIES.contains(&it)) {
+        return false;
+    }
     let is_in_subject = |cues| words.find_from(0, cues).is_some_and(|it| it.0 < verb);
     // `Check the build is green`: behind an order, the subject begins later.
     let is_order = !opens_with_subject
@@ -140,6 +156,8 @@ mod tests {
             "Yes, that is right",
             "If the test is red, stop",
             "where is the config",
+            "Does Priya have access to staging now",
+            "Can staging use port 9191",
             "Run the tests and tell me how many are left",
         ] {
             assert!(!is_fact(text), "{text}");

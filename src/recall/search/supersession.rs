@@ -110,7 +110,8 @@ impl LineValues {
             return false;
         }
         // `Staging now runs on port 9191, after the move` of `Staging runs on port 8080`.
-        let says_now = other.words.iter().any(|it| is_present_word(it));
+        let says_now = other.words.iter().any(|it| is_present_word(it))
+            && !["also", "too", "auch", "aussi"].iter().any(|it| other.words.contains(*it));
         if says_now && self.values.is_disjoint(&other.values) {
             let (older, newer) = (self.content(), other.content());
             if older.len() >= PRESENT_SHARED_MIN && older.is_subset(&newer) {

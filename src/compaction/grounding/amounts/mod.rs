@@ -22,7 +22,7 @@ use self::{
     scan::find_quantities,
     units::MeasureUnit,
 };
-use crate::text::words;
+use crate::text::{lexicon::CLAIMS, words};
 
 /// What a quantity may mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,11 +90,11 @@ const TWO: [&str; 11] = [
     "ambas",
 ];
 
-/// Words for periods, with the number of months, or of weeks, that they say.
-const PERIODS: [(&[&str], &str); 3] = [
-    (&["halbjährlich", "halbjahr", "semiannual", "biannual", "biannually", "semestriel"], "6"),
-    (&["vierteljährlich", "quartal", "quarterly", "trimestriel"], "3"),
-    (&["fortnight", "fortnightly", "biweekly", "vierzehntägig"], "2"),
+/// Words for periods, with the number and unit that they say.
+const PERIODS: [(&[&str], &str, &str); 3] = [
+    (&["halbjährlich", "semiannual", "biannual", "biannually", "semestriel"], "6", "months"),
+    (&["vierteljährlich", "quarterly", "trimestriel"], "3", "months"),
+    (&["fortnight", "fortnightly", "vierzehntägig"], "2", "weeks"),
 ];
 
 impl SourceQuantities {
@@ -133,7 +133,13 @@ impl SourceQuantities {
                     QuantityReading::DayOfMonth(day) => self.add_day_of_month(date, *day),
                     QuantityReading::DayOffset(offset) => {
                         names_own_day |= *offset == 0;
-                        names_other_day |= *offset != 0 && !quantity.is_ambiguous;
+                        // The French word for yesterday is the German one for here.
+                        let is_here = || {
+                            text[quantity.start..quantity.end].eq_ignore_ascii_case("hier")
+                                && words::lowercase_runs(text)
+                                    .any(|it| CLAIMS.german_words.contains(&&it[..]))
+                        };
+                        names_other_day |= *offset != 0 && !is_here();
                         self.offsets.insert(*offset);
                         self.days.extend(add_days(date, *offset));
                     }
@@ -158,10 +164,11 @@ impl SourceQuantities {
         }
         *self.log_days.entry(date).or_insert(true) &= names_other_day && !names_own_day;
         for word in words::lowercase_runs(text) {
-            if let Some((_, count)) = PERIODS.iter().find(|it| it.0.contains(&&word[..])) {
-                let count = Decimal::parse(count, false);
-                self.nouns_by_number.entry(count.clone()).or_default().insert(String::new());
-                self.numbers.entry(count).or_default().push(MeasureUnit::None);
+            if let Some((_, count, unit)) = PERIODS.iter().find(|it| it.0.contains(&&word[..])) {
+                let (count, unit) = (Decimal::parse(count, false), MeasureUnit::of(unit));
+                let nouns = self.nouns_by_number.entry(count.clone()).or_default();
+                nouns.extend(unit.name().map(str::to_owned));
+                self.numbers.entry(count).or_default().push(unit);
             }
             self.has_two |= TWO.contains(&&word[..]);
             self.has_one |=
@@ -206,7 +213,8 @@ impl SourceQuantities {
 
     /// Adds the number of all of `this and three other stations`.
     fn add_with_this_one(&mut self, value: &Decimal, text: &str, quantity: &Quantity) {
-        let is_joined = [" and ", " und "].iter().any(|it| text[..quantity.start].ends_with(it));
+        let joints = ["this and ", "it and ", "dieser und ", "diese und ", "hier und "];
+        let is_joined = joints.iter().any(|it| text[..quantity.start].ends_with(it));
         let others = [" other", " more ", " weitere", " andere"];
         if is_joined
             && others.iter().any(|it| text[quantity.end..].starts_with(it))

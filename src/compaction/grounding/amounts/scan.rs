@@ -30,8 +30,9 @@ pub(in crate::compaction::grounding) fn find_quantities(text: &str) -> Vec<Quant
             let named = PartialDate::parse(&date.norm(text));
             let mut readings: Vec<_> = named.map(QuantityReading::Date).into_iter().collect();
             if let Some(named) = named {
-                readings.extend(scan.number_before_month(date.start, date.end));
-                scan.month_before_day = Some((date.end, named));
+                let number = scan.number_before_month(date.start, date.end);
+                scan.month_before_day = number.is_some().then_some((date.end, named));
+                readings.extend(number);
             }
             scan.push(date.start, date.end, readings, false);
             at = date.end;
@@ -112,6 +113,12 @@ impl QuantityScanner<'_> {
 
     /// Returns the number of a date such as `1 Mar`, if a day may follow: `batch 1 Mar 24`.
     fn number_before_month(&self, start: usize, end: usize) -> Option<QuantityReading> {
+        const PREPOSITIONS: [&str; 12] =
+            ["on", "since", "until", "by", "from", "to", "am", "seit", "bis", "vom", "le", "el"];
+        let before = self.text[..start].trim_end().rsplit(' ').next()?.to_lowercase();
+        if before.is_empty() || PREPOSITIONS.contains(&&before[..]) {
+            return None;
+        }
         let day = self.text[end..].strip_prefix(' ')?;
         let digits = day.bytes().take_while(u8::is_ascii_digit).count();
         let number: u32 = self.text[start..end].split(' ').next()?.parse().ok()?;
@@ -529,7 +536,11 @@ impl QuantityScanner<'_> {
             QuantityReading::Date(date) if date.day.is_some() => Some(*date),
             _ => None,
         });
-        let day = self.found[at].readings.iter().find_map(bare_day);
+        // `On April 2, 3 gauges failed`.
+        let behind = self.text[self.found[at].end..].trim_start_matches(' ');
+        let counts = behind.starts_with(char::is_lowercase)
+            && !["and ", "und ", "or ", "oder "].iter().any(|it| behind.starts_with(it));
+        let day = self.found[at].readings.iter().find_map(bare_day).filter(|_| !counts);
         if let (Some(date), Some(day)) =
             (date, day.filter(|it| date.is_some_and(|of| Some(*it) > of.day)))
         {
