@@ -108,6 +108,8 @@ pub(crate) fn span_text<'t>(text: &'t str, words: &[ParsedWord]) -> &'t str {
 
 /// Cuts a text into sentences and their words.
 pub(crate) fn parse_sentences(text: &str) -> Vec<ParsedSentence<'_>> {
+    // Not `no` and `ms`, which end sentences as well.
+    const ABBREVIATIONS: [&str; 6] = ["e.g", "i.e", "z.b", "d.h", "p.ex", "cf"];
     let mut sentences = Vec::new();
     let mut words: Vec<ParsedWord> = Vec::new();
     let (mut from, mut in_code, mut separator) = (0, false, Separator::Space);
@@ -147,8 +149,6 @@ pub(crate) fn parse_sentences(text: &str) -> Vec<ParsedSentence<'_>> {
             '-' if text[..start].ends_with(' ') => separator = Separator::ClauseMark,
             '.' | '!' | '?' | '…' | '。' | '！' | '？' if !in_code && !words.is_empty() => {
                 let end = start + c.len_utf8();
-                // Not `no` and `ms`, which end sentences as well.
-                const ABBREVIATIONS: [&str; 6] = ["e.g", "i.e", "z.b", "d.h", "p.ex", "cf"];
                 let is_abbreviation =
                     |it: &ParsedWord| it.end == start && ABBREVIATIONS.contains(&&it.text[..]);
                 let abbreviates = c == '.' && words.last().is_some_and(is_abbreviation);

@@ -576,7 +576,7 @@ fn mark_above<'l>(line: &str, below: impl Iterator<Item = &'l str>) -> Option<St
     let marks: &[&str] = if number > 0 { &[". ", ") "] } else { &["- ", "* ", "+ "] };
     let is_item = marks.iter().any(|it| bare[number..].starts_with(it));
     let start = indent(text);
-    let mark = &text[..start + number + 1];
+    let mark = &text[..=start + number];
     (is_item && indent(next) > start).then(|| format!("{mark} …{end}"))
 }
 

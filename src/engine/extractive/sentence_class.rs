@@ -91,16 +91,16 @@ fn is_fact(text: &str) -> bool {
     /// `Yes it is` answers something.
     const WORDS_MIN: usize = 4;
     const SUBJECT_WORDS_MAX: usize = 7;
+    /// Questions without a mark.
+    const AUXILIARIES: [&str; 12] = [
+        "do", "does", "did", "can", "could", "should", "would", "will", "may", "kann", "soll",
+        "darf",
+    ];
     let words = WordList::of(text);
     // With its first word as a verb it is a question or an order.
     let opens_with_subject = words.opens_with(cue_phrases::SUBJECTS);
     let from = usize::from(!opens_with_subject);
     let Some((verb, _)) = words.find_from(from, cue_phrases::STATES) else { return false };
-    // Questions without a mark.
-    const AUXILIARIES: [&str; 12] = [
-        "do", "does", "did", "can", "could", "should", "would", "will", "may", "kann", "soll",
-        "darf",
-    ];
     if words.get(0).is_some_and(|it| AUXILIARIES.contains(&it)) {
         return false;
     }
