@@ -3,6 +3,7 @@
 //!
 //! - [`targets`]: which lines and items are removed, and the texts without them; pure.
 //! - [`impact`]: everything that a request affects; changes nothing.
+//! - `log_line`: what stays of a line removed from a log, for the lines below it; pure.
 //! - `remove`: the changes of files, names, and decisions.
 //! - [`pending`]: the progress, recorded in the private folder.
 //! - [`crate::compaction::Compactor::forget`] carries out a request in this order:
@@ -24,6 +25,7 @@
 //! while a generated file may be damaged: its older versions would be purged too.
 
 pub(crate) mod impact;
+mod log_line;
 pub(crate) mod pending;
 mod remove;
 pub(crate) mod targets;

@@ -13,6 +13,7 @@ use std::{
 use aho_corasick::AhoCorasick;
 use serde::{Deserialize, Serialize};
 
+use super::log_line::LogLine;
 use crate::{
     memory::{
         address::{Address, Citation, Stem},
@@ -23,6 +24,7 @@ use crate::{
         index,
         item::Item,
         log::DailyLog,
+        markdown::LineKind,
         period::Period,
         statement::{MemoryStatement, StatementKind},
         typed::{TypedMemory, description_hash},
@@ -490,28 +492,33 @@ impl<'a> ForgetPatterns<'a> {
         let mut cut = RemovalResult::default();
         let mut left = mark.to_owned();
         let mut says_something = false;
-        let goes = |number: u32, line: &str| {
-            if number < body_from {
-                self.matches_front_line(&log.stem, line)
-            } else {
-                self.matches_line(&log.stem, line)
-            }
-        };
-        let lines: Vec<(u32, &str)> = (1..).zip(text.split_inclusive('\n')).collect();
-        for (at, &(number, line)) in lines.iter().enumerate() {
-            let in_front = number < body_from;
-            if goes(number, line) {
-                cut.lines.push(removed_text(path, number, line, false));
-                let mut below = lines[at + 1..].iter().filter(|it| !goes(it.0, it.1));
-                if says_something
-                    && let Some(mark) = mark_above(line, below.by_ref().map(|it| it.1))
-                {
+        let kinds: BTreeMap<u32, LineKind> =
+            log.lines().into_iter().map(|(number, _, kind)| (number, kind)).collect();
+        let lines: Vec<LogLine<'_>> = (1..)
+            .zip(text.split_inclusive('\n'))
+            .map(|(number, raw)| {
+                let in_front = number < body_from;
+                let goes = if in_front {
+                    self.matches_front_line(&log.stem, raw)
+                } else {
+                    self.matches_line(&log.stem, raw)
+                };
+                let kind = kinds.get(&number).copied().filter(|_| !in_front);
+                LogLine { raw, kind, goes }
+            })
+            .collect();
+        for (at, line) in lines.iter().enumerate() {
+            if line.goes {
+                let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+                cut.lines.push(removed_text(path, number, line.raw, false));
+                let stays = |it: &&LogLine<'_>| !it.goes && !it.raw.trim().is_empty();
+                let next = lines[at + 1..].iter().find(stays);
+                if says_something && let Some(mark) = next.and_then(|it| line.mark_above(it)) {
                     left.push_str(&mark);
                 }
             } else {
-                // What is left of a removed item or heading says nothing.
-                says_something |= !in_front && line.contains(char::is_alphanumeric);
-                left.push_str(line);
+                says_something |= line.says_something();
+                left.push_str(line.raw);
             }
         }
         let all = self.request.logs.contains_key(log.stem.as_str()) && !says_something;
@@ -554,30 +561,6 @@ impl<'a> ForgetPatterns<'a> {
         }
         (kept, out)
     }
-}
-
-/// Returns the mark of a removed list item or heading, if one of the lines below belongs to it.
-fn mark_above<'l>(line: &str, below: impl Iterator<Item = &'l str>) -> Option<String> {
-    let text = line.trim_end_matches(['\r', '\n']);
-    let end = &line[text.len()..];
-    let indent = |it: &str| it.len() - it.trim_start().len();
-    let mut below = below.filter(|it| !it.trim().is_empty());
-    let next = below.next()?;
-    let bare = text.trim_start();
-    let level_of = |it: &str| {
-        let level = it.bytes().take_while(|it| *it == b'#').count();
-        (level > 0 && it[level..].starts_with(' ')).then_some(level)
-    };
-    if let Some(level) = level_of(bare) {
-        let ends = level_of(next.trim_start()).is_some_and(|it| it <= level);
-        return (!ends).then(|| format!("{} …{end}", &bare[..level]));
-    }
-    let number = bare.bytes().take_while(u8::is_ascii_digit).count();
-    let marks: &[&str] = if number > 0 { &[". ", ") "] } else { &["- ", "* ", "+ "] };
-    let is_item = marks.iter().any(|it| bare[number..].starts_with(it));
-    let start = indent(text);
-    let mark = &text[..=start + number];
-    (is_item && indent(next) > start).then(|| format!("{mark} …{end}"))
 }
 
 pub(super) fn citation_of(memory: &TypedMemory) -> Option<Citation> {
@@ -677,9 +660,22 @@ mod tests {
         // What is below it does not move to what is above it.
         check_log(&secret, "- a\n- secret plan\n  - b\n", Some("- a\n- …\n  - b\n"));
         check_log(&secret, "- a\n- secret plan\n\n- b\n", Some("- a\n\n- b\n"));
+        let task = request(&["1. [ ] secret plan"], &[]);
+        check_log(
+            &task,
+            "- a\r\n1. [ ] secret plan\r\n   - b\r\n",
+            Some("- a\r\n1. …\r\n   - b\r\n"),
+        );
+        let comment = request(&["# secret"], &[]);
+        check_log(&comment, "- a\n```\n# secret\nb\n```\n", Some("- a\n```\nb\n```\n"));
         let heading = request(&["## Secret"], &[]);
         check_log(&heading, "## A\n- a\n## Secret\n- b\n", Some("## A\n- a\n## …\n- b\n"));
         check_log(&heading, "## A\n- a\n## Secret\n## B\n", Some("## A\n- a\n## B\n"));
+        check_log(
+            &heading,
+            "## A\n- a\n## Secret\n### C\n- b\n",
+            Some("## A\n- a\n## …\n### C\n- b\n"),
+        );
         check_log(
             &request(&[], &["Secret"]),
             "---\nabout: a secret\n---\n- A SECRET\n- b\n",
@@ -712,6 +708,11 @@ mod tests {
         // Lines written meanwhile stay.
         let cut = patterns.remove_from_log("x", &log("# Day\n\n- one\n- two\n")).unwrap();
         assert_eq!(cut.text.as_deref(), Some("\n- two\n"));
+        let cut = patterns.remove_from_log("x", &log("# Day\n\n- one\n- 🎉\n")).unwrap();
+        assert_eq!(cut.text.as_deref(), Some("\n- 🎉\n"));
+        // What an earlier removal left says nothing.
+        let cut = patterns.remove_from_log("x", &log("# Day\n- …\n- one\n")).unwrap();
+        assert_eq!(cut.text, None);
     }
 
     const WEEK: &str = "---\ntype: weekly\nperiod: 2026-W14\nmemoird:\n  engine: extractive/1\n  sources: { 2026-04-02: 9c1f2ab04d7e6f58 }\n  items: [ITEMS]\n---\n\n# Week 2026-W14\n\n### Key Outcomes\n- Importer shipped [2026-04-02:3]\n\n### Decisions\n- Chose SQLite [2026-04-02:5,7]\n";
