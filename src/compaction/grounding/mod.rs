@@ -146,6 +146,26 @@ impl Violation {
     pub fn is_suspicious(&self) -> bool {
         matches!(self, Self::Suspicious { .. })
     }
+
+    /// Returns the words of the item that break the rule, where it is about some.
+    fn faulty_words(&self) -> Option<&str> {
+        match self {
+            Self::AtomNotInSources { atom: words }
+            | Self::Strengthened { word: words }
+            | Self::NegationDropped { words }
+            | Self::NegationAdded { words }
+            | Self::ReasonNotInSources { words }
+            | Self::HedgeDropped { words } => Some(words),
+            Self::NoCitation
+            | Self::NoWords
+            | Self::LineMissing { .. }
+            | Self::LineBlank { .. }
+            | Self::Suspicious { .. }
+            | Self::PromptEcho { .. }
+            | Self::Unrelated
+            | Self::Misattributed { .. } => None,
+        }
+    }
 }
 
 /// No people: for texts about which no memory says anything.
@@ -404,8 +424,8 @@ pub fn check_entry<S: LineLookup + ?Sized>(
 /// The most faults that are named of one text.
 const FAULTS_MAX: usize = 4;
 
-/// Returns what is wrong with a text, worded for whoever is to correct it: the first rule that it breaks, and of names,
-/// numbers and strong words that its lines lack all, so that one correction can mend them together.
+/// Returns what is wrong with a text, worded for whoever is to correct it: the first rule that it breaks, and what else
+/// is wrong without those words, so that one correction can mend it all.
 pub(crate) fn faults_of(
     text: &str,
     check: impl Fn(&str) -> Result<(), Violation>,
@@ -414,14 +434,11 @@ pub(crate) fn faults_of(
     let mut faults: Vec<String> = Vec::new();
     while faults.len() < FAULTS_MAX {
         let Err(why) = check(&rest) else { break };
-        let words = match &why {
-            Violation::AtomNotInSources { atom } => Some(atom),
-            Violation::Strengthened { word } => Some(word),
-            _ => None,
-        };
+        let words = why.faulty_words();
         // What else is wrong with a text in which words are missing may come of that, as `/UX` of `UI/UX`.
-        let is_whole =
-            |it: &String| it.starts_with(|c: char| c.is_alphanumeric() || "`$€£".contains(c));
+        let is_whole = |it: &str| {
+            text.contains(it) && it.starts_with(|c: char| c.is_alphanumeric() || "`$€£".contains(c))
+        };
         if faults.is_empty() || words.is_some_and(is_whole) {
             faults.push(why.to_string());
         }

@@ -117,6 +117,25 @@ fn all_missing_words_are_named_at_once() {
 }
 
 #[test]
+fn what_is_wrong_beside_missing_words_is_named_too() {
+    let check = |text: &str| {
+        if text.contains("Zeta") {
+            return Err(Violation::AtomNotInSources { atom: "Zeta".to_owned() });
+        }
+        let denied = text.split("; ").find(|it| it.contains("works"));
+        denied.map_or(Ok(()), |it| Err(Violation::NegationDropped { words: it.trim().to_owned() }))
+    };
+    let missing = "`Zeta` is in none of the cited lines";
+    let denied = "`the pump works` drops a negation of the cited lines";
+    assert_eq!(
+        faults_of("Zeta left; the pump works", check).unwrap(),
+        format!("{missing}; {denied}")
+    );
+    // Without the name the clause is another one than that of the text.
+    assert_eq!(faults_of("the pump of Zeta works", check).unwrap(), missing);
+}
+
+#[test]
 fn a_guess_does_not_become_a_fact() {
     let dropped =
         |words: &str| format!("`{words}` is a fact here, but the cited lines only suppose it");

@@ -163,7 +163,7 @@ impl SummaryDrafter<'_> {
         let max_chars = self.length(job.tier).max_chars;
         let budget = self.budget(job.tier, sources.chars);
         let budget = kept.remaining_budget(budget, sources.chars, max_chars);
-        let mut note = kept.note(max_chars);
+        let note = kept.note(max_chars);
         let check = |item: &Item| self.bullet_fault(item, &sources);
         let input = SummaryInput {
             period: job.period,
@@ -191,24 +191,27 @@ impl SummaryDrafter<'_> {
         for item in sections.iter_mut().flat_map(|(_, items)| items) {
             item.text = self.inventory.rules.sanitize_output(&item.text);
         }
-        let amounts = if self.engine.is_model() {
-            trim_to_limit(&mut sections, budget.limit_chars);
-            count_amounts(&sections, &sources)
-        } else {
-            (0, 0)
-        };
+        let mut notes: Vec<String> = note.into_iter().collect();
+        let mut amounts = (0, 0);
+        if self.engine.is_model() {
+            let limit = budget.limit_chars;
+            let cut = trim_to_limit(&mut sections, limit);
+            if !cut.is_empty() {
+                let count = cut.len();
+                let lines = cited_lines(&cut);
+                notes.push(format!("{count} left out over {limit} characters ({lines})"));
+            }
+            amounts = count_amounts(&sections, &sources);
+        }
         if amounts.0 > 0 {
-            let amounts_note = format!("{} of {} amounts and days kept", amounts.1, amounts.0);
-            note = Some(note.map_or(amounts_note.clone(), |it| format!("{it}; {amounts_note}")));
+            notes.push(format!("{} of {} amounts and days kept", amounts.1, amounts.0));
         }
         if !draft.corrected.is_empty() {
-            // By their lines: no note contains words of a log.
-            let lines = draft.corrected.iter().filter_map(|it| it.1.citation.as_ref());
-            let lines: Vec<String> = lines.map(ToString::to_string).collect();
             let count = draft.corrected.len();
-            let corrected = format!("{count} corrected when asked again ({})", lines.join(", "));
-            note = Some(note.map_or(corrected.clone(), |it| format!("{it}; {corrected}")));
+            let lines = cited_lines(draft.corrected.iter().map(|it| &it.1));
+            notes.push(format!("{count} corrected when asked again ({lines})"));
         }
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         let is_empty = kept.is_empty() && sections.iter().all(|(_, items)| items.is_empty());
         let lines = sources.lines();
         let kept_out = rejected.iter().map(|(_, item, why)| ExcludedItem {
@@ -511,11 +514,17 @@ fn week_input<'a>(
     SummaryInput { period, logs, weeks: &[], budget, counts, check: &|_| None }
 }
 
-/// Removes bullets until the text is short enough: not every model counts well.
+/// Returns the lines of some items for a note, which contains no words of a log.
+fn cited_lines<'a>(items: impl IntoIterator<Item = &'a Item>) -> String {
+    let lines = items.into_iter().filter_map(|it| it.citation.as_ref());
+    lines.map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Removes bullets until the text is short enough: not every model counts well. Returns those removed.
 ///
 /// The last bullet of the section goes that has the most text to remove, so that no section pays for all. What a
 /// month carries forward goes only when there is nothing else; bullets marked `#keep` never.
-fn trim_to_limit(sections: &mut Vec<(SummarySection, Vec<Item>)>, limit_chars: usize) {
+fn trim_to_limit(sections: &mut Vec<(SummarySection, Vec<Item>)>, limit_chars: usize) -> Vec<Item> {
     let chars_of = |it: &Item| it.text.chars().count() + 3;
     let heading_chars = |it: SummarySection| it.title().len() + 6;
     let is_kept = |it: &Item| it.text.split_whitespace().any(|word| word == "#keep");
@@ -532,19 +541,21 @@ fn trim_to_limit(sections: &mut Vec<(SummarySection, Vec<Item>)>, limit_chars: u
     }
     let mut free: Vec<usize> =
         removable.iter().map(|it| it.0.iter().map(|it| it.1).sum()).collect();
+    let mut cut = Vec::new();
     while chars > limit_chars && count > 1 {
         let left = |at: usize| sections[at].1.len() > 1;
         let rank = |&at: &usize| (left(at) && !removable[at].1, !removable[at].1, free[at]);
         let some = (0..removable.len()).filter(|it| !removable[*it].0.is_empty());
         let Some(at) = some.max_by_key(rank) else { break };
         let Some((index, removed)) = removable[at].0.pop() else { break };
-        sections[at].1.remove(index);
+        cut.push(sections[at].1.remove(index));
         (chars, count, free[at]) = (chars - removed, count - 1, free[at] - removed);
         if sections[at].1.is_empty() {
             chars -= heading_chars(sections[at].0);
         }
     }
     sections.retain(|(_, items)| !items.is_empty());
+    cut
 }
 
 impl SummarySources {
@@ -690,9 +701,11 @@ mod tests {
     /// Returns the words of the bullets that are left, by section.
     fn trimmed(sections: &[(SummarySection, &[&str])], limit_chars: usize) -> Vec<String> {
         let items = |texts: &[&str]| texts.iter().map(|it| Item::parse(it)).collect();
-        let mut sections =
+        let mut sections: Vec<_> =
             sections.iter().map(|(section, texts)| (*section, items(texts))).collect();
-        trim_to_limit(&mut sections, limit_chars);
+        let all: usize = sections.iter().map(|it: &(_, Vec<Item>)| it.1.len()).sum();
+        let cut = trim_to_limit(&mut sections, limit_chars).len();
+        assert_eq!(cut + sections.iter().map(|it| it.1.len()).sum::<usize>(), all);
         let words = |(section, items): &(SummarySection, Vec<Item>)| {
             let texts: Vec<&str> = items.iter().map(|it| &it.text[..]).collect();
             format!("{}: {}", section.title(), texts.join(", "))

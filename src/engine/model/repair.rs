@@ -25,6 +25,10 @@ pub(super) const ITEMS_MAX: usize = 24;
 /// How many lines before and after a cited one are shown.
 const LINES_AROUND: usize = 2;
 
+/// A shorter word, such as `PR` or `7`, is in many lines: another one has the same only this near.
+const NAME_CHARS_MIN: usize = 4;
+const LINES_NEAR: usize = 8;
+
 /// An item of a reply that failed the checks.
 #[derive(Clone, Debug)]
 pub(super) struct FaultyItem {
@@ -121,8 +125,18 @@ impl<'a> ShownLines<'a> {
                     |at: &(usize, usize)| at.0 == it.0 || !is_of_logs(at.0) || !is_of_logs(it.0);
                 cited.iter().any(is_by)
             };
+            let is_long = missing.chars().count() >= NAME_CHARS_MIN;
+            let is_clear = |it: &(usize, usize)| {
+                let is_by = |at: &(usize, usize)| {
+                    at.0 != it.0 || at.1.abs_diff(it.1) <= LINES_NEAR || !is_of_logs(it.0)
+                };
+                is_long || cited.iter().any(is_by)
+            };
             let has_it = |it: &(usize, usize)| {
-                is_near(it) && has_words(&self.line(*it).text, missing) && !cited.contains(it)
+                is_near(it)
+                    && is_clear(it)
+                    && has_words(&self.line(*it).text, missing)
+                    && !cited.contains(it)
             };
             let distance = |&(b, l): &(usize, usize)| {
                 let near = cited.iter().map(|at| (at.0.abs_diff(b), at.1.abs_diff(l)));
@@ -218,8 +232,9 @@ mod tests {
                 "- Ottilie paid the invoice"
             ]
         );
-        let both = "`Ottilie` is in none of the cited lines; `7` is in none of the cited lines";
-        assert_eq!(shown("2026-04-02:20", both).0, " `Ottilie` is in L30. `7` is in L7.");
+        let both = "`Ottilie` is in none of the cited lines; `17` is in none of the cited lines";
+        assert_eq!(shown("2026-04-02:20", both).0, " `Ottilie` is in L30. `17` is in L17.");
+        assert_eq!(shown("2026-04-02:30", "`17` is in none of the cited lines").0, "");
         let (hint, lines) = shown("2026-04-02:1", "`Mona` is in none of the cited lines");
         assert_eq!((hint.as_str(), lines.len()), ("", 3));
         assert_eq!(shown("no lines", "the bullet cites no line"), (String::new(), Vec::new()));

@@ -216,6 +216,17 @@ impl LineIds {
     /// Returns the ids of lines, as a reply would name them: lines, bullets and statements that the citation covers
     /// completely; of those that were not shown the addresses.
     pub fn print(&self, citation: &Citation) -> String {
+        let printed = self.print_parts(citation);
+        printed.join(printed.names.iter().chain(&printed.statements))
+    }
+
+    /// Returns the ids of lines and bullets as [`print`](Self::print) does, and beside them those of statements.
+    pub fn print_apart(&self, citation: &Citation) -> (String, Vec<String>) {
+        let printed = self.print_parts(citation);
+        (printed.join(&printed.names), printed.statements)
+    }
+
+    fn print_parts(&self, citation: &Citation) -> PrintedIds {
         let mut ids: Vec<(char, u32)> = self
             .by_number
             .iter()
@@ -229,21 +240,19 @@ impl LineIds {
         ids.sort_unstable();
         let mut shown: Vec<&Citation> = ids.iter().map(|it| &self.by_number[it]).collect();
         let letter = |it: char| if it == 'l' { 'L' } else { it };
-        let mut names: Vec<String> =
-            ids.iter().map(|it| format!("{}{}", letter(it.0), it.1)).collect();
+        let names = ids.iter().map(|it| format!("{}{}", letter(it.0), it.1)).collect();
+        let mut statements = Vec::new();
         for (hash, lines) in &self.statements {
             let Some(lines) = lines.as_ref().filter(|it| citation.covers(it)) else { continue };
             if lines.addresses().any(|it| !shown.iter().any(|lines| lines.cites(&it))) {
-                names.push(self.print_statement(hash));
+                statements.push(self.print_statement(hash));
                 shown.push(lines);
             }
         }
         let is_other = |it: &Address| !shown.iter().any(|lines| lines.cites(it));
         let others: Vec<Address> = citation.addresses().filter(is_other).collect();
-        let mut parts = vec![names.join(", ")];
-        parts.extend(Citation::from_addresses(&others).map(|it| it.to_string()));
-        parts.retain(|it| !it.is_empty());
-        parts.join("; ")
+        let others = Citation::from_addresses(&others).map(|it| it.to_string());
+        PrintedIds { names, statements, others }
     }
 
     /// Returns all addresses meant by a citation of addresses.
@@ -255,6 +264,25 @@ impl LineIds {
             }
         }
         whole
+    }
+}
+
+/// What a citation names.
+struct PrintedIds {
+    /// The ids of lines and bullets.
+    names: Vec<String>,
+    statements: Vec<String>,
+    /// The addresses of lines without an id.
+    others: Option<String>,
+}
+
+impl PrintedIds {
+    fn join<'a>(&self, ids: impl IntoIterator<Item = &'a String>) -> String {
+        let names: Vec<&str> = ids.into_iter().map(String::as_str).collect();
+        let mut parts = vec![names.join(", ")];
+        parts.extend(self.others.clone());
+        parts.retain(|it| !it.is_empty());
+        parts.join("; ")
     }
 }
 

@@ -58,6 +58,9 @@ impl ReplyItem for WisdomOp {
             }
             Self::Drop { id, reason } => ("drop", Some(id), None, None, reason),
         };
+        // The statements that it is derived from are named by their ids, and the other lines by theirs.
+        let cited = self.citation().map(|it| ids.print_apart(it));
+        let (citations, from) = cited.unzip();
         json!({
             "op": op,
             "id": id,
@@ -65,9 +68,8 @@ impl ReplyItem for WisdomOp {
             "text": words.map(|it| it.1),
             "category": category,
             "reason": reason,
-            // What it is derived from is named in `citations` alone.
-            "from": [],
-            "citations": self.citation().map(|it| ids.print(it)),
+            "from": from.unwrap_or_default(),
+            "citations": citations.filter(|it| !it.is_empty()),
         })
     }
 
