@@ -11,6 +11,8 @@
 //! A program that shows a root again and again keeps what it has read for as long as [`settled_inputs`] is the same,
 //! and a plan until [`plan_valid_until`].
 
+use std::path::PathBuf;
+
 use chrono::{DateTime, Duration, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -53,8 +55,8 @@ struct UpToDateNote {
     files: String,
     /// The settings of the run, as one hash.
     with: String,
-    /// The contents of all files and the settings without the path, as one hash, by which a copy of the root is
-    /// recognized; only in builds with the feature `fleet`.
+    /// The contents of all files, as one hash, by which a copy of the root is recognized; only in builds with the
+    /// feature `fleet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     contents: Option<String>,
     /// The note is valid from here …
@@ -97,9 +99,11 @@ pub(crate) fn check(
         return None;
     }
     // Last, since it takes longest.
-    let is_same = note.with == settings_hash(settings, engine)
-        && vault.root_stamp().ok()?.all.to_string() == note.files;
-    if !is_same && !take_over_copy(vault, settings, engine, &note) {
+    if note.with != settings_hash(settings, engine) {
+        return None;
+    }
+    let is_same = vault.root_stamp().ok()?.all.to_string() == note.files;
+    if !is_same && !take_over_copy(vault, &note) {
         return None;
     }
     let zone = settings.zone.name.0;
@@ -198,7 +202,7 @@ pub(super) fn after_run(
     let mut new_note = note_of_run(before, settings, engine, open_week, outcome, now);
     if let Some(note) = &mut new_note {
         // Only of the files that the run has seen.
-        note.contents = contents_hash(vault, settings, engine)
+        note.contents = contents_hash(vault)
             .filter(|_| vault.root_stamp().is_ok_and(|it| it.all == before.stamps.all));
     }
     let bytes = new_note.and_then(|it| serde_json::to_vec(&it).ok());
@@ -300,23 +304,40 @@ fn next_day_closes(settings: &RootSettings, now: DateTime<Utc>) -> Option<DateTi
     start_of_day(first_open.succ_opt()?, zone).checked_add_signed(grace)
 }
 
+/// Returns the note for copies of the root, without stamps and contents, if the files are as it says.
+#[cfg(feature = "fleet")]
+pub(crate) fn portable_note(vault: &Vault) -> Option<serde_json::Value> {
+    let note: UpToDateNote = serde_json::from_slice(&note::read(vault.layout())?).ok()?;
+    let is_same = vault.root_stamp().ok()?.all.to_string() == note.files;
+    let portable = UpToDateNote { files: String::new(), contents: None, ..note };
+    is_same.then(|| serde_json::to_value(portable).ok()).flatten()
+}
+
+/// Writes the note of another copy of the root, whose files are the same. Returns whether it could be written; without
+/// it the next run checks for itself.
+#[cfg(feature = "fleet")]
+pub(crate) fn adopt_note(vault: &Vault, note: &serde_json::Value) -> bool {
+    let layout = vault.layout();
+    let Ok(note) = UpToDateNote::deserialize(note) else { return false };
+    if note::begin(layout).is_err() {
+        return false;
+    }
+    let note = UpToDateNote { files: String::new(), contents: contents_hash(vault), ..note };
+    let written = serde_json::to_vec(&note).ok().filter(|_| note.contents.is_some());
+    written.is_some_and(|it| note::finish(layout, &it).unwrap_or(false))
+}
+
 /// Returns whether the root is a copy of the one that a note is about, with the same contents. Then its stamps are
 /// taken over, so that the next check reads no file.
 #[cfg(feature = "fleet")]
-fn take_over_copy(
-    vault: &Vault,
-    settings: &RootSettings,
-    engine: &str,
-    note: &UpToDateNote,
-) -> bool {
+fn take_over_copy(vault: &Vault, note: &UpToDateNote) -> bool {
     let Some(contents) = &note.contents else { return false };
     let layout = vault.layout();
     let (Ok(()), Ok(stamps)) = (note::begin(layout), vault.root_stamp()) else { return false };
-    let is_copy = contents_hash(vault, settings, engine).as_ref() == Some(contents);
+    let is_copy = contents_hash(vault).as_ref() == Some(contents);
     let is_settled = clock::file_clock_nanos()
         .is_some_and(|now| stamps.newest_ns < now.saturating_sub(SETTLED_NS));
-    let (files, with) = (stamps.all.to_string(), settings_hash(settings, engine));
-    let taken = UpToDateNote { files, with, ..note.clone() };
+    let taken = UpToDateNote { files: stamps.all.to_string(), ..note.clone() };
     let ended = match serde_json::to_vec(&taken) {
         // A note that could not be written costs another look.
         Ok(bytes) if is_copy && is_settled => note::finish(layout, &bytes).map(drop),
@@ -326,27 +347,25 @@ fn take_over_copy(
 }
 
 #[cfg(not(feature = "fleet"))]
-fn take_over_copy(_: &Vault, _: &RootSettings, _: &str, _: &UpToDateNote) -> bool {
+fn take_over_copy(_: &Vault, _: &UpToDateNote) -> bool {
     false
 }
 
-/// Returns a hash of the contents of a root and of what else a run depends on, but not of its path; `None` if a file
-/// cannot be read.
+/// Returns a hash of the contents of a root; `None` if a file cannot be read.
 #[cfg(feature = "fleet")]
-fn contents_hash(vault: &Vault, settings: &RootSettings, engine: &str) -> Option<String> {
-    let anywhere =
-        RootSettings { path: std::path::PathBuf::new(), configured: true, ..settings.clone() };
-    let contents = vault.content_hash().ok()?;
-    Some(ContentHash::of(format!("{contents} {}", settings_hash(&anywhere, engine))).to_string())
+fn contents_hash(vault: &Vault) -> Option<String> {
+    Some(vault.content_hash().ok()?.to_string())
 }
 
 #[cfg(not(feature = "fleet"))]
-fn contents_hash(_: &Vault, _: &RootSettings, _: &str) -> Option<String> {
+fn contents_hash(_: &Vault) -> Option<String> {
     None
 }
 
-/// Returns a hash of what a run depends on besides files and time.
+/// Returns a hash of what a run depends on besides files and time. The path of the root is not part of it, so that
+/// copies have the same.
 fn settings_hash(settings: &RootSettings, engine: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    ContentHash::of(format!("{version} {engine} {settings:?}")).to_string()
+    let anywhere = RootSettings { path: PathBuf::new(), configured: true, ..settings.clone() };
+    ContentHash::of(format!("{version} {engine} {anywhere:?}")).to_string()
 }

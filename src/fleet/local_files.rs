@@ -32,6 +32,8 @@ pub(crate) struct LocalFiles {
     present: BTreeMap<String, LocalFile>,
     /// Files that could not be read, with the reason.
     pub(crate) skipped: BTreeMap<String, String>,
+    /// The note of a run that these files are up to date, if there is one.
+    pub(crate) up_to_date: Option<serde_json::Value>,
 }
 
 /// A file that was read.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{error::BundleError, local_files::DATABASE, state::BundleState};
+use super::{error::BundleError, local_files::DATABASE, merge::LocalContent, state::BundleState};
 use crate::{
     memory::hash::ContentHash,
     store::{db::lineage::Lineage, fs::layout::Layout},
@@ -56,6 +56,9 @@ pub(crate) struct Manifest {
     pub(crate) files: BTreeMap<String, FileEntry>,
     /// By the hash of their bytes.
     pub(crate) objects: BTreeMap<String, ObjectEntry>,
+    /// The note of a run that these files are up to date, so that nobody who brings all of them has to check it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) up_to_date: Option<serde_json::Value>,
 }
 
 /// A file, and where its content is.
@@ -180,6 +183,14 @@ impl Manifest {
     /// Returns the hash of a file's content.
     pub(crate) fn hash_of(&self, path: &str) -> Option<ContentHash> {
         self.files.get(path).and_then(|it| parse_hash(&it.hash))
+    }
+
+    /// Returns whether the files are the same as those of a root.
+    pub(crate) fn has_contents(&self, local: &BTreeMap<String, LocalContent>) -> bool {
+        let is_same = |path: &String| {
+            local.get(path).copied() == self.hash_of(path).map(LocalContent::Present)
+        };
+        self.files.len() == local.len() && self.files.keys().all(is_same)
     }
 
     /// Removes the objects that no file uses.

@@ -30,7 +30,7 @@ use super::{
     storage::{self, FetchedObject, ObjectStorage, ObjectVersion},
 };
 use crate::{
-    compaction::safety_copies,
+    compaction::{safety_copies, up_to_date},
     memory::decision_merge::missing_lines,
     store::{
         db::lineage::{Lineage, portable},
@@ -470,11 +470,19 @@ fn apply(
         pull.take_database(&compared, *change)?;
     }
     let report = pull.report;
+    let is_brought = |it: &FileChange| {
+        matches!(it, FileChange::None | FileChange::WrittenThere | FileChange::RemovedThere)
+    };
+    let is_whole = report.conflicts.is_empty() && compared.changes.values().all(is_brought);
     state.record(&incoming.manifest, incoming.version.clone());
     reach_failpoint("bundle.pull.applied")?;
     state.save(vault)?;
     reach_failpoint("bundle.pull.recorded")?;
     vault.remove_private(INCOMING)?;
+    if let Some(note) = incoming.manifest.up_to_date.as_ref().filter(|_| is_whole) {
+        // Without it the next run checks for itself.
+        up_to_date::adopt_note(vault, note);
+    }
     drop((write, run));
     remove_objects(vault)?;
     Ok(report)

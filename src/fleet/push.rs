@@ -35,6 +35,7 @@ use super::{
     },
 };
 use crate::{
+    compaction::up_to_date,
     config::root::RootSettings,
     memory::{
         hash,
@@ -169,7 +170,11 @@ pub(super) fn read_finished(
     let _run = RunLock::acquire(layout.root(), &layout.run_lock(), &|| false)?;
     let _write = WriteLock::acquire(layout.root())?;
     local_files::require_finished(root.vault)?;
-    LocalFiles::read(root.vault, &state.base_hashes())
+    let note = up_to_date::portable_note(root.vault);
+    let mut local = LocalFiles::read(root.vault, &state.base_hashes())?;
+    // A log may have been changed while it was read.
+    local.up_to_date = note.filter(|it| up_to_date::portable_note(root.vault).as_ref() == Some(it));
+    Ok(local)
 }
 
 /// Compares a root with a manifest.
@@ -442,6 +447,9 @@ impl Push<'_, '_> {
             return Err(BundleError::TooLarge { path, size: object.raw });
         }
         manifest.drop_unused_objects();
+        if manifest.has_contents(&compared.local.contents()) {
+            manifest.up_to_date.clone_from(&compared.local.up_to_date);
+        }
         objects.retain(|it| manifest.objects.contains_key(&it.hash));
         let started = Instant::now();
         let total = objects.len() as u64 + 1;
@@ -542,6 +550,7 @@ impl Push<'_, '_> {
             schema: Lineage::schema_version() as u64,
             files: before.map(|it| it.files.clone()).unwrap_or_default(),
             objects: before.map(|it| it.objects.clone()).unwrap_or_default(),
+            up_to_date: None,
         })
     }
 

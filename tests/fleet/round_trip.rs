@@ -215,3 +215,39 @@ fn a_copied_root_is_recognized_by_its_contents_without_a_run() {
     copied.append("memory/2026-03-16.md", "- A later line\n");
     assert!(is_full_run(&copied));
 }
+
+/// Returns the note that a root is up to date, if there is one.
+fn note(root: &Root) -> Option<serde_json::Value> {
+    let text = fs::read_to_string(root.path(".memoird/standstill")).ok()?;
+    Some(serde_json::from_str(&text).unwrap())
+}
+
+#[test]
+fn a_folder_that_is_brought_whole_is_known_to_be_up_to_date() {
+    let store = Store::new();
+    let here = compacted();
+    // The run after the one that wrote something finds nothing to do, once the files are as old as it asks for.
+    let found = (0..50).any(|_| {
+        here.run_with_digest(&["compact"]).ok();
+        thread::sleep(std::time::Duration::from_millis(100));
+        note(&here).is_some()
+    });
+    assert!(found);
+    here.run(&["bundle", "push", &store.url()]).ok();
+    assert!(store.manifest()["up_to_date"].is_object());
+    let there = pulled(&store.url());
+    let [own, brought] = [&here, &there].map(|it| note(it).unwrap());
+    assert_eq!(own["with"], brought["with"]);
+    assert_eq!(brought["files"], "", "the next check compares contents");
+    let compact = |root: &Root| root.run_with_digest(&["compact", "--json"]).ok().json();
+    assert_eq!(compact(&there)["jobs"], serde_json::json!([]));
+    // What is changed afterwards is seen.
+    let other = pulled(&store.url());
+    other.write("memory/2026-04-02.md", "# 2026-04-02\n\n- Decided: the lamp office opens at noon\n");
+    assert_ne!(compact(&other)["written"], 0);
+    // A folder with changes of its own is another one.
+    let own = Root::empty("mara");
+    own.write("memory/2025-03-03.md", "# 2025-03-03\n\n- Decided: the quay is closed in March\n");
+    own.run(&["bundle", "pull", &store.url(), "--root", "."]).ok();
+    assert_eq!(note(&own), None);
+}
