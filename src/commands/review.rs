@@ -27,6 +27,12 @@ use crate::{
     },
 };
 
+/// The kind of a file in conflict with a store, as JSON names it.
+const CONFLICT: &str = "conflict";
+
+const CONFLICT_HINT: &str = "of a conflict, `memoird review accept ID` takes the store's version and saves yours, and \
+                             `refuse ID` publishes yours";
+
 /// Accept, refuse, or edit quarantined lines and proposed changes
 ///
 /// Quarantined lines are external text that reads like an instruction, text with hidden characters, and
@@ -106,9 +112,13 @@ pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandRes
     match &args.verb {
         None if ui.is_interactive() => return review_interactively(&call, &root, &queue, ui),
         None | Some(ReviewCommand::List { .. }) => {
-            list(&queue, ui);
-            #[cfg(feature = "fleet")]
-            super::bundle::note_conflicts(&root, ui);
+            list(&root, &queue, ui);
+        }
+        Some(ReviewCommand::Accept(selection)) if selects_conflicts(selection)? => {
+            settle_conflicts(&call, &root, selection, true, ui)?;
+        }
+        Some(ReviewCommand::Refuse(selection)) if selects_conflicts(selection)? => {
+            settle_conflicts(&call, &root, selection, false, ui)?;
         }
         Some(ReviewCommand::Accept(selection)) => {
             retain_selected(&mut queue, selection)?;
@@ -138,6 +148,68 @@ pub(super) fn run(global: &GlobalArgs, args: &ReviewArgs, ui: &Ui) -> CommandRes
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns whether the selected entries are files in conflict with a store, which are settled by themselves.
+#[cfg(feature = "fleet")]
+fn selects_conflicts(selection: &ReviewSelection) -> CommandResult<bool> {
+    let count = selection.ids.iter().filter(|it| super::bundle::is_conflict_id(it)).count();
+    if count > 0 && count < selection.ids.len() {
+        return Err(crate::operations::error::CommandError::usage(
+            "settle files in conflict by themselves, in a call of their own",
+        ));
+    }
+    Ok(count > 0)
+}
+
+#[cfg(feature = "fleet")]
+fn settle_conflicts(
+    call: &Invocation,
+    root: &MemoryRoot,
+    selection: &ReviewSelection,
+    takes_theirs: bool,
+    ui: &Ui,
+) -> CommandResult<()> {
+    require_writer(call, root)?;
+    let items = super::bundle::settle_conflicts(call, root, &selection.ids, takes_theirs, ui)?;
+    let done = if takes_theirs { "accepted" } else { "refused" };
+    if ui.is_json() {
+        ui.json(&ReviewReport { items, done: Some(done) });
+        return Ok(());
+    }
+    let version = if takes_theirs { "the store's" } else { "yours" };
+    for item in &items {
+        ui.success(format!("{}: {version}", item.path));
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "fleet"))]
+#[expect(clippy::unnecessary_wraps, reason = "the other one refuses a mixed selection")]
+fn selects_conflicts(_: &ReviewSelection) -> CommandResult<bool> {
+    Ok(false)
+}
+
+#[cfg(not(feature = "fleet"))]
+#[expect(clippy::unnecessary_wraps, reason = "the other one may fail")]
+fn settle_conflicts(
+    _: &Invocation,
+    _: &MemoryRoot,
+    _: &ReviewSelection,
+    _: bool,
+    _: &Ui,
+) -> CommandResult<()> {
+    Ok(())
+}
+
+#[cfg(feature = "fleet")]
+fn conflict_entries(root: &MemoryRoot) -> Vec<ReviewEntry> {
+    super::bundle::conflict_entries(root)
+}
+
+#[cfg(not(feature = "fleet"))]
+fn conflict_entries(_: &MemoryRoot) -> Vec<ReviewEntry> {
+    Vec::new()
 }
 
 /// Removes everything from the queue that was not selected.
@@ -180,6 +252,11 @@ fn review_interactively(
     ui: &Ui,
 ) -> CommandResult {
     let ReviewQueue { lines, changes, contradictions } = queue;
+    let conflicts = conflict_entries(root);
+    conflicts.iter().for_each(|it| show(it, ui));
+    if !conflicts.is_empty() {
+        ui.note(CONFLICT_HINT);
+    }
     if lines.is_empty() && changes.is_empty() && contradictions.is_empty() {
         ui.note("nothing to review");
         return Ok(ExitCode::SUCCESS);
@@ -230,8 +307,9 @@ fn review_interactively(
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(queue: &ReviewQueue, ui: &Ui) {
-    let items = entries(queue);
+fn list(root: &MemoryRoot, queue: &ReviewQueue, ui: &Ui) {
+    let mut items = entries(queue);
+    items.extend(conflict_entries(root));
     if ui.is_json() {
         ui.json(&ReviewReport { items, done: None });
         return;
@@ -250,6 +328,9 @@ fn list(queue: &ReviewQueue, ui: &Ui) {
     ui.note(format!(
         "{waits}: `memoird review accept ID…`, `refuse ID…`, `edit ID TEXT`, or all: `accept --all`"
     ));
+    if items.iter().any(|it| it.what == CONFLICT) {
+        ui.note(CONFLICT_HINT);
+    }
 }
 
 fn show(item: &ReviewEntry, ui: &Ui) {

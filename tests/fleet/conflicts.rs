@@ -38,7 +38,8 @@ fn both_versions_are_kept_until_a_person_decides() {
         check(&there.run(&["bundle", "pull"]), 1, &words);
     }
     assert!(there.read(LOG).ends_with("- from there\n"));
-    check(&there.run(&["review", "list"]), 0, &["conflict: memory/2026-03-10.md differs from"]);
+    let listed = ["conflict-", "memory/2026-03-10.md: changed here and in", ".memoird/quarantine"];
+    check(&there.run(&["review", "list"]), 0, &listed);
     assert!(matches!(&saved(&there)[..], [copy] if copy.ends_with("- from here\n")));
     // Other files go on.
     there.write("memory/2026-03-11.md", "- another\n");
@@ -64,6 +65,36 @@ fn the_other_version_can_be_taken_and_ones_own_is_saved() {
     there.run(&["bundle", "pull", "--theirs", LOG]).ok();
     assert_same_files(&here, &there);
     assert!(saved(&there).iter().any(|it| it.ends_with("- from there\n")));
+}
+
+#[test]
+fn the_review_queue_settles_conflicts() {
+    for (verdict, ending) in [("accept", "- from here\n"), ("refuse", "- from there\n")] {
+        let (_store, here, there) = two_machines();
+        here.append(LOG, "- from here\n");
+        there.append(LOG, "- from there\n");
+        here.run(&["bundle", "push"]).ok();
+        there.run(&["bundle", "pull"]);
+        let queue = there.run(&["review", "list", "--json"]).ok().json_as("review");
+        assert_eq!(
+            (&queue["items"][0]["what"], &queue["items"][0]["path"]),
+            (&"conflict".into(), &LOG.into())
+        );
+        let id = queue["items"][0]["id"].as_str().unwrap();
+        check(&there.run(&["review", verdict, id, "2026-03-11"]), 2, &["in a call of their own"]);
+        let done = there.run(&["review", verdict, id, "--json"]).ok().json_as("review");
+        assert_eq!(
+            done["items"][0]["verdict"],
+            format!("{verdict}{}", if verdict == "accept" { "ed" } else { "d" })
+        );
+        assert_eq!(
+            there.run(&["review", "list", "--json"]).ok().json()["items"],
+            serde_json::json!([])
+        );
+        here.run(&["bundle", "pull"]).ok();
+        assert!(here.read(LOG).ends_with(ending) && there.read(LOG).ends_with(ending), "{verdict}");
+        check(&there.run(&["review", verdict, id]), 2, &["the review queue has no"]);
+    }
 }
 
 #[test]

@@ -243,7 +243,10 @@ fn a_folder_that_is_brought_whole_is_known_to_be_up_to_date() {
     assert_eq!(compact(&there)["jobs"], serde_json::json!([]));
     // What is changed afterwards is seen.
     let other = pulled(&store.url());
-    other.write("memory/2026-04-02.md", "# 2026-04-02\n\n- Decided: the lamp office opens at noon\n");
+    other.write(
+        "memory/2026-04-02.md",
+        "# 2026-04-02\n\n- Decided: the lamp office opens at noon\n",
+    );
     assert_ne!(compact(&other)["written"], 0);
     // A folder with changes of its own is another one.
     let own = Root::empty("mara");

@@ -24,10 +24,10 @@ use crate::{
 };
 
 /// One entry of the queue, as `--json` and the page show it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct ReviewEntry {
     pub(crate) id: String,
-    /// `line`, `memory`, `wisdom`, `typed`, `item`, or `contradiction`.
+    /// `line`, `memory`, `wisdom`, `typed`, `item`, `contradiction`, or `conflict`.
     pub(crate) what: &'static str,
     /// Why it waits.
     pub(crate) why: Vec<String>,
