@@ -147,6 +147,13 @@ pub(crate) fn parse_sentences(text: &str) -> Vec<ParsedSentence<'_>> {
             '(' | ')' if in_code => {}
             ';' | '—' | '–' | '(' | ')' | '|' | '→' => separator = Separator::ClauseMark,
             '-' if text[..start].ends_with(' ') => separator = Separator::ClauseMark,
+            // `no-op` and `GO/NO-GO` are names, which deny nothing.
+            '-' if chars.peek().is_some_and(|it| it.1.is_alphanumeric()) => {
+                if let Some(word) = words.last_mut().filter(|it| it.end == start && it.text == "no")
+                {
+                    word.in_code = true;
+                }
+            }
             '.' | '!' | '?' | '…' | '。' | '！' | '？' if !in_code && !words.is_empty() => {
                 let end = start + c.len_utf8();
                 let is_abbreviation =

@@ -195,6 +195,7 @@ pub(crate) struct ClaimLexicon {
     pub(crate) between_subject_and_verb: LexiconWords,
     pub(crate) before_things: LexiconWords,
     pub(crate) unnamed_subjects: LexiconWords,
+    pub(crate) attempts: LexiconWords,
     pub(crate) first_names: LexiconWords,
     pub(crate) german_noun_endings: LexiconWords,
     pub(crate) common_german_nouns: LexiconWords,

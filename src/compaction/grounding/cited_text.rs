@@ -328,6 +328,14 @@ impl<'s> CitedText<'s> {
             "MR" | "MRs" => return has(&["merge request", "/merge_requests/"]),
             _ => {}
         }
+        // `TypeErrors` are two of `TypeError`.
+        let has_inner_capital = |it: &&str| it.chars().skip(1).any(char::is_uppercase);
+        let singular = text.strip_suffix('s').filter(|it| it.ends_with(char::is_lowercase));
+        if let Some(singular) = singular.filter(has_inner_capital)
+            && self.lines().any(|it| contains_word(it, singular))
+        {
+            return true;
+        }
         if let Some(number) = text.strip_prefix('#').filter(|it| is_number(it)) {
             return self.lines().any(|it| names_issue(it, number));
         }

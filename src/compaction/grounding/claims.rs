@@ -49,6 +49,13 @@ struct NameReader<'p> {
     known: &'p BTreeSet<String>,
 }
 
+impl NameReader<'_> {
+    /// Returns whether a name in lower case is certainly that of a person.
+    fn is_known(&self, name: &str) -> bool {
+        FIRST_NAMES.contains(name) || self.known.contains(&capitalized(name))
+    }
+}
+
 /// The people and the topic of a sentence.
 struct SentencePeople {
     people: HashSet<String>,
@@ -70,6 +77,8 @@ impl<'p> CitedClaims<'p> {
             words: HashSet::new(),
             names,
         };
+        // Whom a label names is whom the list below it is about: `Ada's plan:`.
+        let mut of_label = HashSet::new();
         for line in lines {
             let addresses = line.split_whitespace().filter(|it| it.contains("://"));
             for address in addresses {
@@ -83,6 +92,10 @@ impl<'p> CitedClaims<'p> {
                 }
             }
             let parsed = parse_sentences(line);
+            let is_label = is_label(line);
+            if is_label {
+                of_label.clear();
+            }
             for sentence in &parsed {
                 all.negations.add(sentence);
                 all.words.extend(sentence.words.iter().map(|it| it.text.clone()));
@@ -94,7 +107,12 @@ impl<'p> CitedClaims<'p> {
                 for (name, action) in actions(line, sentence, names) {
                     all.actors_by_action.entry(action).or_default().insert(name);
                 }
-                let people = people(line, sentence, names);
+                let mut people = people(line, sentence, names);
+                if is_label {
+                    of_label.extend(people.iter().filter(|it| names.is_known(it)).cloned());
+                } else if !people.iter().any(|it| names.is_known(it)) {
+                    people.extend(of_label.iter().cloned());
+                }
                 let stems = content_stems(&sentence.words);
                 all.stems.extend(stems.iter().cloned());
                 if all.sentences.len() < CLAUSES_MAX {
@@ -346,6 +364,11 @@ fn is_person(text: &str, words: &[ParsedWord], at: usize, names: NameReader<'_>)
         && !HEDGING.stop_words.contains(&name)
         && !CLAIMS.unnamed_subjects.contains(&name)
         && is_no_date_word(name)
+}
+
+/// Returns whether a line is a label of what follows it, or a heading.
+fn is_label(line: &str) -> bool {
+    line.starts_with('#') || line.trim_end_matches(['*', '_', ' ']).ends_with(':')
 }
 
 fn is_no_date_word(name: &str) -> bool {

@@ -112,7 +112,12 @@ fn is_name(text: &str, number: &Atom) -> bool {
     let before = range.unwrap_or(&text[..number.start]);
     let before = before.trim_end_matches([' ', ':', '=', '.', '`']);
     let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    text[..number.start].ends_with('#')
+    // `Falcon 2.1` is a version of it.
+    let is_version = number.text(text).contains('.')
+        && before.len() > word.len()
+        && word.starts_with(char::is_uppercase);
+    is_version
+        || text[..number.start].ends_with('#')
         || before.len() < number.start && NUMBERED.contains(&&word.to_lowercase()[..])
 }
 
@@ -139,7 +144,7 @@ mod tests {
 
     #[track_caller]
     fn check(bullet: &str, kept_count: usize, dropped: &[&str]) {
-        let text = "The importer moved to SQLite for $1,200 and runs 14% faster since 3 May\nLunch with 12 people\nRestarted the relay with PID 48213 on port 18789 for ticket #412 in 12 seconds\nPrices: berth 40 EUR, crane 120 EUR, water 4 EUR, power 9 EUR\n13. The compass needs another turn of the mage";
+        let text = "The importer moved to SQLite for $1,200 and runs 14% faster since 3 May\nLunch with 12 people\nRestarted the relay with PID 48213 on port 18789 for ticket #412 in 12 seconds\nPrices: berth 40 EUR, crane 120 EUR, water 4 EUR, power 9 EUR\n13. The compass needs another turn of the mage\nModel Falcon 2.1 is the first choice now";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
         let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
         let seen = of_item(&Item::parse(bullet), &logs);
@@ -178,5 +183,6 @@ mod tests {
         check("Importer moved [2026-04-02:1]", 0, &[]);
         // The number of an item in a list counts nothing.
         check("The compass needs another turn [2026-04-02:5]", 0, &[]);
+        check("The model Falcon is the first choice [2026-04-02:6]", 0, &[]);
     }
 }

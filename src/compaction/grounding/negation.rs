@@ -11,7 +11,7 @@ use super::claim_words::{
 };
 use crate::text::{
     clauses::{ParsedSentence, ParsedWord, Separator, parse_sentences, span_text},
-    lexicon::CLAIMS,
+    lexicon::{CLAIMS, SENTENCES},
 };
 
 /// A clause, by its words.
@@ -34,7 +34,7 @@ struct Clause {
     ended: Vec<StemSet>,
     /// Whether it forbids something: `do not expose the port`.
     is_ban: bool,
-    /// Whether the last word negates.
+    /// Whether only small words follow the last negation: `but Linux is not`, `while links should not have it`.
     ends_negated: bool,
     /// The words that report a failure of what the clause is about, and not of a thing named by it: `fails to load`,
     /// not `finds broken links`.
@@ -274,6 +274,14 @@ fn replacements(words: &[ParsedWord]) -> Vec<(StemSet, HashSet<String>)> {
         let new = new.map(|it| it.text.clone()).collect();
         found.push((content_stems(&behind[..end]), new));
     }
+    // `tried the old folder, but the files were in the new one`
+    let attempt = words.iter().position(|it| is_one(it, &CLAIMS.attempts));
+    let behind = attempt.map_or(&[][..], |at| &words[at + 1..]);
+    if let Some(end) = behind.iter().position(|it| is_one(it, &SENTENCES.contrasts)) {
+        let new = behind[end + 1..].iter().filter(|it| is_content(it));
+        let new = new.map(|it| it.text.clone()).collect();
+        found.push((content_stems(&behind[..end]), new));
+    }
     found
 }
 
@@ -340,7 +348,9 @@ impl Clause {
             negated,
             implicit_negations: implicit,
             is_ban: opens_with(words, &CLAIMS.ban_openers),
-            ends_negated: words.len().checked_sub(1).is_some_and(|last| is_negation(words, last)),
+            ends_negated: (0..words.len()).rev().find(|it| is_negation(words, *it)).is_some_and(
+                |last| !words[last + 1..].iter().any(|it| is_content(it) || it.in_code),
+            ),
             failures: failures(words),
             words: all,
         }

@@ -56,12 +56,56 @@ fn what_only_looks_alike_is_not_supported() {
         ("Never deploy without tests.", "Deploy without tests"),
         ("Released on Apr 15.", "Released with #15"),
         ("Requests take 5 ms. All stations answer.", "All requests take 5 ms"),
+        (
+            "Forms need `init()` for scripts. Links should NOT have `init()`.",
+            "Links need `init()`, while forms should not have it",
+        ),
+        ("The pump works, but the valve leaks.", "The valve leaks, and the pump does not work"),
+        (
+            "Ann tried the old folder, but the files were in the new folder.",
+            "The files were in the old folder, not in the new folder",
+        ),
+        ("The run ended with a `TypeError`.", "The run ended with `SyntaxErrors`"),
+        ("Ann's plan:\nBen repairs the outer harbour gate", "Ann repairs the outer harbour gate"),
     ] {
         if verdict_on_lines(lines, bullet) == "ok" {
             passed.push(format!("{bullet}\n    of {lines}"));
         }
     }
     assert!(passed.is_empty(), "{}", passed.join("\n"));
+}
+
+#[test]
+fn what_other_readers_wrote_passes() {
+    let mut refused = Vec::new();
+    for (lines, item) in [
+        (
+            "Step 1 ended with `TypeError: a`.\nStep 2 ended with `TypeError: b`.",
+            "Both steps ended with TypeErrors",
+        ),
+        ("| 14 March | **GO/NO-GO Decision** | Ben |", "Ben decides GO/NO-GO on 14 March"),
+        (
+            "Forms need `init()` for scripts.\nLinks should NOT have `init()`.",
+            "Forms need `init()`, while links should not have it",
+        ),
+        (
+            "Ann tried `cd ~/tool`, but the files were created at `/srv/work/`.",
+            "The files are at `/srv/work/`, not in `~/tool`",
+        ),
+        (
+            "**Ann's Revised Plan:**\n- **Effect:** The old Tide index can't be trusted, rebuild it\n- \
+             **Yardstick:** results equal the Source exactly (not 95% recall)",
+            "Ann's yardstick is that results equal the source exactly, not 95% recall; the old Tide index \
+             can't be trusted, so rebuild it",
+        ),
+        ("Job files hold only names, never answers.", "Keep answers out of job files"),
+    ] {
+        let verdict = verdict_on_lines(lines, item);
+        if verdict != "ok" {
+            refused.push(format!("{item}: {verdict}"));
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
 #[test]

@@ -117,7 +117,9 @@ impl<'a> ShownLines<'a> {
             self.places.extend((0..l).rev().find(is_heading).map(|it| (b, it)));
         }
         let mut hints = String::new();
-        for missing in missing_words(&item.fault) {
+        // A small number counts something else in every line.
+        let counts = |it: &&str| it.len() < 3 && it.bytes().all(|it| it.is_ascii_digit());
+        for missing in missing_words(&item.fault).filter(|it| !counts(it)) {
             // What another log says of the same name is about something else.
             let is_of_logs = |b: usize| self.blocks[b].kind == BlockKind::Lines;
             let is_near = |it: &(usize, usize)| {
@@ -198,6 +200,7 @@ mod tests {
         let lines: Vec<String> = (1..=40)
             .map(|it| match it {
                 10 => "## Pump house".to_owned(),
+                17 => "- line 17 of the PR".to_owned(),
                 30 => "- Ottilie paid the invoice".to_owned(),
                 _ => format!("- line {it}"),
             })
@@ -232,9 +235,10 @@ mod tests {
                 "- Ottilie paid the invoice"
             ]
         );
-        let both = "`Ottilie` is in none of the cited lines; `17` is in none of the cited lines";
-        assert_eq!(shown("2026-04-02:20", both).0, " `Ottilie` is in L30. `17` is in L17.");
-        assert_eq!(shown("2026-04-02:30", "`17` is in none of the cited lines").0, "");
+        let both = "`Ottilie` is in none of the cited lines; `PR` is in none of the cited lines";
+        assert_eq!(shown("2026-04-02:20", both).0, " `Ottilie` is in L30. `PR` is in L17.");
+        assert_eq!(shown("2026-04-02:30", "`PR` is in none of the cited lines").0, "");
+        assert_eq!(shown("2026-04-02:19", "`17` is in none of the cited lines").0, "");
         let (hint, lines) = shown("2026-04-02:1", "`Mona` is in none of the cited lines");
         assert_eq!((hint.as_str(), lines.len()), ("", 3));
         assert_eq!(shown("no lines", "the bullet cites no line"), (String::new(), Vec::new()));

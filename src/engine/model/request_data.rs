@@ -216,17 +216,17 @@ impl LineIds {
     /// Returns the ids of lines, as a reply would name them: lines, bullets and statements that the citation covers
     /// completely; of those that were not shown the addresses.
     pub fn print(&self, citation: &Citation) -> String {
-        let printed = self.print_parts(citation);
+        let printed = self.print_parts(citation, false);
         printed.join(printed.names.iter().chain(&printed.statements))
     }
 
-    /// Returns the ids of lines and bullets as [`print`](Self::print) does, and beside them those of statements.
+    /// Returns the ids of statements, and those of the lines and bullets that are not theirs.
     pub fn print_apart(&self, citation: &Citation) -> (String, Vec<String>) {
-        let printed = self.print_parts(citation);
+        let printed = self.print_parts(citation, true);
         (printed.join(&printed.names), printed.statements)
     }
 
-    fn print_parts(&self, citation: &Citation) -> PrintedIds {
+    fn print_parts(&self, citation: &Citation, prefers_statements: bool) -> PrintedIds {
         let mut ids: Vec<(char, u32)> = self
             .by_number
             .iter()
@@ -238,17 +238,27 @@ impl LineIds {
             .map(|it| *it.0)
             .collect();
         ids.sort_unstable();
-        let mut shown: Vec<&Citation> = ids.iter().map(|it| &self.by_number[it]).collect();
-        let letter = |it: char| if it == 'l' { 'L' } else { it };
-        let names = ids.iter().map(|it| format!("{}{}", letter(it.0), it.1)).collect();
+        let is_shown = |shown: &[&Citation], lines: &Citation| {
+            lines.addresses().all(|it| shown.iter().any(|lines| lines.cites(&it)))
+        };
+        let mut shown: Vec<&Citation> = Vec::new();
+        if !prefers_statements {
+            shown.extend(ids.iter().map(|it| &self.by_number[it]));
+        }
         let mut statements = Vec::new();
         for (hash, lines) in &self.statements {
             let Some(lines) = lines.as_ref().filter(|it| citation.covers(it)) else { continue };
-            if lines.addresses().any(|it| !shown.iter().any(|lines| lines.cites(&it))) {
+            if !is_shown(&shown, lines) {
                 statements.push(self.print_statement(hash));
                 shown.push(lines);
             }
         }
+        if prefers_statements {
+            ids.retain(|it| !is_shown(&shown, &self.by_number[it]));
+            shown.extend(ids.iter().map(|it| &self.by_number[it]));
+        }
+        let letter = |it: char| if it == 'l' { 'L' } else { it };
+        let names = ids.iter().map(|it| format!("{}{}", letter(it.0), it.1)).collect();
         let is_other = |it: &Address| !shown.iter().any(|lines| lines.cites(it));
         let others: Vec<Address> = citation.addresses().filter(is_other).collect();
         let others = Citation::from_addresses(&others).map(|it| it.to_string());
@@ -554,6 +564,10 @@ mod tests {
         assert_eq!(printed, ["s3f2a90", "77aa0000", "s99ff"]);
         assert_eq!(ids.parse("s3f2a90").unwrap().to_string(), "2026-03-01:4");
         assert!(ids.parse("s77aa00").is_err());
+        let all: Citation = "2026-03-01:4; 2026-03-02:1,9".parse().unwrap();
+        let apart = ids.print_apart(&all);
+        assert_eq!(apart.0, "2026-03-02:9");
+        assert_eq!(apart.1, ["s3f2a90", "77aa0000"]);
         let items = vec![(None, Item::parse("Shipped v2 [2026-04-02:1]")); 123];
         let blocks = blocks_of_bullets(std::iter::once(("2026-W14".parse().unwrap(), &items[..])));
         let ids = LineIds::of(&blocks).with_statements([("b1230000".to_owned(), None)]);
