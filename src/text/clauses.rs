@@ -110,6 +110,7 @@ pub(crate) fn span_text<'t>(text: &'t str, words: &[ParsedWord]) -> &'t str {
 pub(crate) fn parse_sentences(text: &str) -> Vec<ParsedSentence<'_>> {
     // Not `no` and `ms`, which end sentences as well.
     const ABBREVIATIONS: [&str; 6] = ["e.g", "i.e", "z.b", "d.h", "p.ex", "cf"];
+    let quote_ends = quote_ends(text);
     let mut sentences = Vec::new();
     let mut words: Vec<ParsedWord> = Vec::new();
     let (mut from, mut in_code, mut separator) = (0, false, Separator::Space);
@@ -146,6 +147,8 @@ pub(crate) fn parse_sentences(text: &str) -> Vec<ParsedSentence<'_>> {
             // `require()` is one word.
             '(' | ')' if in_code => {}
             ';' | '—' | '–' | '(' | ')' | '|' | '→' => separator = Separator::ClauseMark,
+            // What is quoted says something of its own; a word or two may be a name.
+            '"' | '“' | '”' if quote_ends.contains(&start) => separator = Separator::ClauseMark,
             '-' if text[..start].ends_with(' ') => separator = Separator::ClauseMark,
             // `no-op` and `GO/NO-GO` are names, which deny nothing.
             '-' if chars.peek().is_some_and(|it| it.1.is_alphanumeric()) => {
@@ -171,6 +174,19 @@ pub(crate) fn parse_sentences(text: &str) -> Vec<ParsedSentence<'_>> {
         sentences.push(ParsedSentence { text: &text[from..], words });
     }
     sentences
+}
+
+/// Returns where the marks of quotes of several words are, in bytes.
+fn quote_ends(text: &str) -> Vec<usize> {
+    const WORDS_MIN: usize = 3;
+    let marks: Vec<usize> = text.match_indices(['"', '“', '”']).map(|it| it.0).collect();
+    let mut ends = Vec::new();
+    for pair in marks.chunks_exact(2) {
+        if text[pair[0]..pair[1]].split_whitespace().count() >= WORDS_MIN {
+            ends.extend_from_slice(pair);
+        }
+    }
+    ends
 }
 
 /// Returns whether a mark such as a full stop ends a sentence, by what follows it. `e.g. this` continues.

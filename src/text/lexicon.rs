@@ -196,6 +196,7 @@ pub(crate) struct ClaimLexicon {
     pub(crate) before_things: LexiconWords,
     pub(crate) unnamed_subjects: LexiconWords,
     pub(crate) attempts: LexiconWords,
+    pub(crate) harms: LexiconWords,
     pub(crate) first_names: LexiconWords,
     pub(crate) german_noun_endings: LexiconWords,
     pub(crate) common_german_nouns: LexiconWords,

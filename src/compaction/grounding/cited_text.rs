@@ -137,6 +137,12 @@ impl<'s> CitedText<'s> {
         self.lines.iter().any(|it| it.1.contains(text))
     }
 
+    /// Returns whether a code span of the lines contains a text.
+    pub(super) fn has_in_code(&self, text: &str) -> bool {
+        let code = |line: &'s str| line.split('`').skip(1).step_by(2);
+        self.lines().any(|line| code(line).any(|it| contains_word(it, text)))
+    }
+
     /// Returns the lines.
     pub(super) fn lines(&self) -> impl Iterator<Item = &'s str> {
         self.lines.iter().map(|it| it.1)
@@ -188,7 +194,9 @@ impl<'s> CitedText<'s> {
                     Violation::NegationAdded { words }
                 });
             }
-            if let Some(name) = self.claims().misattributed_name(text, known) {
+            if let Some(name) = self.claims().misattributed_name(text, known)
+                && !self.is_about_heading_person(&name)
+            {
                 return Err(Violation::Misattributed { name });
             }
         }
@@ -197,6 +205,12 @@ impl<'s> CitedText<'s> {
             Some(words) => Err(Violation::HedgeDropped { words: words.to_owned() }),
             None => Ok(()),
         }
+    }
+
+    /// Returns whether what is above the lines names a person, and they name nobody else.
+    fn is_about_heading_person(&self, name: &str) -> bool {
+        let is_above = |it: &Self| it.lines().any(|line| contains_word(&line.to_lowercase(), name));
+        self.context.as_deref().is_some_and(is_above) && !self.claims().names_others(name)
     }
 
     /// Checks that a text is no stronger than the lines and what is above them, and gives no other reason.

@@ -201,6 +201,12 @@ impl<'p> CitedClaims<'p> {
         None
     }
 
+    /// Returns whether the lines name another person.
+    pub(super) fn names_others(&self, name: &str) -> bool {
+        let people = self.sentences.iter().chain(&self.segments).flat_map(|it| &it.people);
+        people.filter(|it| !is_same_name(it, name)).any(|it| self.names.is_known(it))
+    }
+
     /// Returns whether somebody does in the lines what only people do.
     fn is_actor(&self, name: &str) -> bool {
         CLAIMS

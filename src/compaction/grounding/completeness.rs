@@ -88,10 +88,17 @@ pub(crate) fn of_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Compl
 /// that name something: a process, a port, a ticket.
 fn required_atoms(text: &str) -> impl Iterator<Item = Atom> {
     atom::find_atoms(text).into_iter().filter(move |it| match it.kind {
-        AtomKind::Money | AtomKind::Percent | AtomKind::Date => true,
+        AtomKind::Money => !is_sum(text, it),
+        AtomKind::Percent | AtomKind::Date => true,
         AtomKind::Number => it.text(text).len() > 1 && !is_name(text, it),
         _ => false,
     })
+}
+
+/// Returns whether an amount adds up others, which an item may have: `$400 + $195 = ~$595`.
+fn is_sum(text: &str, amount: &Atom) -> bool {
+    let before = text[..amount.start].trim_end_matches([' ', '~', '$', '€', '£']);
+    before.strip_suffix('=').is_some_and(|it| it.contains('+'))
 }
 
 fn is_name(text: &str, number: &Atom) -> bool {
@@ -117,6 +124,7 @@ fn is_name(text: &str, number: &Atom) -> bool {
         && before.len() > word.len()
         && word.starts_with(char::is_uppercase);
     is_version
+        || is_sum(text, number)
         || text[..number.start].ends_with('#')
         || before.len() < number.start && NUMBERED.contains(&&word.to_lowercase()[..])
 }

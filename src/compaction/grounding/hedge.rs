@@ -22,7 +22,7 @@ use crate::{
     privacy::work_counter,
     text::{
         clauses::{ParsedSentence, ParsedWord, Separator, parse_sentences, span_text},
-        lexicon::HEDGING,
+        lexicon::{HEDGING, SENTENCES},
     },
 };
 
@@ -204,8 +204,10 @@ impl SentenceProfile {
         let mut follows_condition = false;
         for clause in &clauses {
             let condition = find_condition(clause);
-            if !(is_all_hedged || follows_condition || has_hedge(clause) || condition.is_some()) {
-                stated_words.extend(content_stems(clause));
+            // `clear the cache, and roll back if the disk is full` is a condition of the last step alone.
+            let end = condition.map_or(clause.len(), |at| start_of_last_step(clause, at));
+            if !(is_all_hedged || follows_condition || has_hedge(&clause[..end])) {
+                stated_words.extend(content_stems(&clause[..end]));
             }
             follows_condition = condition == Some(0);
         }
@@ -241,6 +243,14 @@ fn find_condition(clause: &[ParsedWord]) -> Option<usize> {
                 && OPENING_CONDITIONS.longest_match(clause, at).is_some()
                 && !is_italian_si(clause))
     })
+}
+
+/// Returns where the step begins on which a condition at `at` depends: after a comma and a conjunction, or with the clause.
+fn start_of_last_step(clause: &[ParsedWord], at: usize) -> usize {
+    let begins = |it: &ParsedWord| {
+        it.separator == Separator::Comma && SENTENCES.conjunctions.contains(&&it.text[..])
+    };
+    clause[..at].iter().rposition(begins).unwrap_or(0)
 }
 
 /// Returns whether a clause that opens with `si` is Italian and states what is done.

@@ -574,6 +574,8 @@ fn check_with_wording<S: LineLookup + ?Sized>(
             || names_year_of(&item.text, it, citation)
             || counts_days(&item.text[it.start..], citation)
             || (it.start < it.end && counts_items(it) && !cited.counts_noun_of(it))
+            // The name of a file may have a date in it.
+            || item.text[it.start..it.end].contains(' ') && cited.has_in_code(&item.text[it.start..it.end])
     };
     let missing = cited.first_unsupported(&item.text, &quantities, is_counted);
     if let Some((start, end)) = missing {

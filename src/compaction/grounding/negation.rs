@@ -49,6 +49,8 @@ pub(super) struct CitedNegations {
     contrasted: Vec<Clause>,
     /// How many words negate.
     negations: usize,
+    /// The sentences that report a trouble: what each is about, and the words that report it.
+    troubles: Vec<(StemSet, HashSet<String>)>,
     /// What the lines say was replaced, and the words of what replaced it: `changed from cron to a timer`.
     replaced: Vec<(StemSet, HashSet<String>)>,
 }
@@ -58,6 +60,12 @@ impl CitedNegations {
     pub(super) fn add(&mut self, sentence: &ParsedSentence<'_>) {
         self.negations += count_negations(&sentence.words);
         self.replaced.extend(replacements(&sentence.words));
+        let mut troubles = failures(&sentence.words);
+        let words = sentence.words.iter().map(|it| &it.text);
+        troubles.extend(words.filter(|it| CLAIMS.harms.contains(&&it[..])).cloned());
+        if !troubles.is_empty() {
+            self.troubles.push((content_stems(&sentence.words), troubles));
+        }
         if self.clauses.len() < CLAUSES_MAX {
             self.clauses.extend(sentence.clauses().into_iter().map(Clause::of));
             self.contrasted.extend(sentence.contrasted_clauses().into_iter().map(Clause::of));
@@ -121,7 +129,19 @@ impl CitedNegations {
                 .any(|it| has(&it.words, &CLAIMS.now_words) && !it.stems.is_disjoint(&about));
         let bans_what_ended =
             clause.is_ban && self.contrasted.iter().any(|it| it.reports_end_of(clause));
-        if negates_replaced || is_former || bans_what_ended || (may_negate && self.answers_no()) {
+        // `Do not pipe A into B: it adds a blank, which caused errors`
+        let bans_what_failed = clause.is_ban
+            && clause.stems.len() > 1
+            && self.troubles.iter().any(|(about, words)| {
+                clause.stems.iter().all(|it| has_beginning(about, it))
+                    && words.iter().any(|it| sentence_words.contains(&&it[..]))
+            });
+        if negates_replaced
+            || is_former
+            || bans_what_ended
+            || bans_what_failed
+            || (may_negate && self.answers_no())
+        {
             return true;
         }
         !self.states_all_of(clause, sentence_words)
@@ -205,6 +225,9 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
     theirs.iter().any(|it| {
         let has_own_negation = || implicit.iter().any(|word| !it.words.contains(word));
         // What the lines negate may be in a part that the item leaves out.
+        if it.words.contains("otherwise") || it.words.contains("sonst") {
+            return false;
+        }
         let states_negated = it.negated.is_empty()
             || !it.negated.is_disjoint(&clause.stems)
             || !clause.stems.is_subset(&it.stems);
@@ -245,11 +268,18 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
     })
 }
 
+/// Returns whether a word begins like one of these stems: `piping` is the deed of `pipe`.
+fn has_beginning(stems: &StemSet, stem: &str) -> bool {
+    const LETTERS: usize = 3;
+    let start: String = stem.chars().take(LETTERS).collect();
+    stems.range(start.clone()..).next().is_some_and(|it| it.starts_with(&start))
+}
+
 /// Returns whether a clause of an item only repeats the negation of one of the lines: `…, but Linux is not` of `Linux is
 /// not happy`, where the item has `happy` before.
 fn is_elided(clause: &Clause, theirs: &Clause, sentence_words: &HashSet<&str>) -> bool {
     clause.ends_negated
-        && clause.stems.len() == 1
+        && !clause.stems.is_empty()
         && clause.stems.is_subset(&theirs.stems)
         && sentence_words.iter().any(|it| theirs.negated_heads.contains(&word_stem(it)))
 }

@@ -67,6 +67,16 @@ fn what_only_looks_alike_is_not_supported() {
         ),
         ("The run ended with a `TypeError`.", "The run ended with `SyntaxErrors`"),
         ("Ann's plan:\nBen repairs the outer harbour gate", "Ann repairs the outer harbour gate"),
+        ("Clear the cache, test the login if the disk is full.", "Test the login"),
+        (
+            "Ann said \"maybe the pump moves to the north quay\".",
+            "The pump moves to the north quay",
+        ),
+        (
+            "Piping echo into the vault works, the login had errors.",
+            "Do not pipe echo into the vault",
+        ),
+        ("- File: `~/Docs/Weekly Tracker - Mar 23 2026.md`", "The tracker is of Mar 24 2026"),
     ] {
         if verdict_on_lines(lines, bullet) == "ok" {
             passed.push(format!("{bullet}\n    of {lines}"));
@@ -99,6 +109,31 @@ fn what_other_readers_wrote_passes() {
              can't be trusted, so rebuild it",
         ),
         ("Job files hold only names, never answers.", "Keep answers out of job files"),
+        (
+            "Form parts need `init()` for scripts.\nForm links should NOT have `init()` for clicks.",
+            "Form parts need `init()`, while form links should not have it",
+        ),
+        (
+            "The checklist says: check the version, clear the cache, then test the login, and roll back \
+             if the disk is full.",
+            "The checklist says to check the version, clear the cache, then test the login",
+        ),
+        (
+            "Patched the tone rules: shifted to lines like \"I am here\" instead of \"if all of it goes wrong\".",
+            "Patched the tone rules",
+        ),
+        (
+            "Piping echo into the vault appends a blank line, which caused login errors.",
+            "Do not pipe echo into the vault: it appends a blank line, which caused login errors",
+        ),
+        (
+            "Patched the form so that when it would otherwise have no required field, a fallback field is added.",
+            "Patched the form so that a fallback field is added",
+        ),
+        (
+            "- File: `~/Docs/Weekly Tracker - Mar 23 2026.md`",
+            "File: ~/Docs/Weekly Tracker - Mar 23 2026.md",
+        ),
     ] {
         let verdict = verdict_on_lines(lines, item);
         if verdict != "ok" {
@@ -106,6 +141,19 @@ fn what_other_readers_wrote_passes() {
         }
     }
     assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+#[test]
+fn a_heading_names_the_person_of_its_lines() {
+    let log = "### Nina - Timeout Fixed\n\n- Remaining: still showing the state as down on the Board\n\n\
+               ### Otto\n\n- Ben said that the outer gate of the North quay is down";
+    let log = DailyLog::parse("2026-04-02".parse().unwrap(), log.as_bytes()).unwrap();
+    let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
+    let verdict = |item: &str| check_model_item(&Item::parse(item), &logs);
+    assert_eq!(verdict("Nina still shows the state as down on the Board [2026-04-02:3]"), Ok(()));
+    assert!(
+        verdict("Otto said that the outer gate of the North quay is down [2026-04-02:7]").is_err()
+    );
 }
 
 #[test]

@@ -353,7 +353,7 @@ impl DayContext<'_> {
 
     /// Adds a statement to the day, or keeps it out.
     fn add_statement(&self, mut draft: StatementDraft, day: &mut ExtractedDay) {
-        let DayExtractor { vault, decisions, .. } = self.reader;
+        let DayExtractor { engine, vault, decisions, .. } = self.reader;
         let lines = self.cited_logs(&draft.citation);
         let is_known = self.is_known_topic(&draft.topic);
         if let Err(kept_out) = check_statement(&draft, &self.with_people(&lines), is_known) {
@@ -367,7 +367,10 @@ impl DayContext<'_> {
             day.recorded.quarantined.extend(external_lines(&draft.citation));
             return;
         }
-        let exclusions = TopicExclusions::of(&self.intact, decisions, vault.layout(), &lines);
+        let mut exclusions = TopicExclusions::of(&self.intact, decisions, vault.layout(), &lines);
+        if !engine.is_model() {
+            exclusions = exclusions.with_model_statements(&self.intact);
+        }
         if !exclusions.contain(draft.kind.memory_type(), &draft.citation) {
             day.statements.push(draft);
         }

@@ -77,12 +77,7 @@ impl<'a> TopicExclusions<'a> {
             };
             copy.recorded_body.is_none() && memories.iter().any(is_original)
         };
-        // What a model says about a line is not said again in the words of the line.
-        let mut said: Vec<Citation> = memories
-            .iter()
-            .flat_map(|it| current_of_model(it, logs))
-            .filter_map(|it| it.item.citation)
-            .collect();
+        let mut said = Vec::new();
         for memory in memories {
             if !memory.is_about_topic() {
                 said.extend(Citation::from_addresses(memory.sources.iter().map(|it| &it.0)));
@@ -95,6 +90,13 @@ impl<'a> TopicExclusions<'a> {
             }
         }
         Self { said, decisions, layout, logs }
+    }
+
+    /// Returns them with what a model said, which is not said again in the words of its lines.
+    pub(crate) fn with_model_statements(mut self, memories: &[TypedMemory]) -> Self {
+        let statements = memories.iter().flat_map(|it| current_of_model(it, self.logs));
+        self.said.extend(statements.filter_map(|it| it.item.citation));
+        self
     }
 
     /// Returns them without what a model said about these lines.

@@ -61,7 +61,8 @@ impl WisdomEditor<'_, '_> {
         let edit = WisdomEdit::new(&logs, rules, &is_deleted);
         let room = self.context.settings.settings.wisdom.max_chars;
         let memories = &view.inventory.memories;
-        let exclusions = TopicExclusions::of(memories, decisions, layout, &logs);
+        let exclusions =
+            TopicExclusions::of(memories, decisions, layout, &logs).with_model_statements(memories);
         let is_out = |kind, citation: &Citation| exclusions.contain(kind, citation);
         let notes = what_notes_say(&view.inventory);
         let digest = edit.choose_bullets(&mut file, &notes, room, &is_out);
@@ -242,7 +243,8 @@ pub(crate) fn join_memories(
     loop {
         let mut rest = view.inventory.clone();
         rest.memories.retain(|it| !joined.contains(it));
-        let exclusions = TopicExclusions::of(&rest.memories, decisions, layout, &logs);
+        let exclusions = TopicExclusions::of(&rest.memories, decisions, layout, &logs)
+            .with_model_statements(&rest.memories);
         let is_out = |kind, citation: &Citation| exclusions.contain(kind, citation);
         let filed = edit.with_digest_input(input, room, &is_out, |input| {
             extractive::file_statements(input, &read)

@@ -69,9 +69,10 @@ fn kind_of_section(lines: &[NumberedLine<'_>], section: &Range<usize>) -> Sectio
         return SectionKind::Notes;
     }
     let is_reading = is_reading_title(title);
-    // Most sections end here.
+    // Most sections end here. A field below another heading is about what that one names.
     let first = lines[section.start + 1..section.end]
         .iter()
+        .take_while(|it| !matches!(it.2, LineKind::Heading { .. }))
         .filter(|it| is_statement(it.2))
         .take(SOURCE_LINES_MAX);
     let names_source = first.clone().map(|it| words_of(it.1, it.2)).any(|words| {
