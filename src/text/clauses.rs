@@ -108,9 +108,17 @@ pub(crate) fn span_text<'t>(text: &'t str, words: &[ParsedWord]) -> &'t str {
 
 /// Cuts a text into sentences and their words.
 pub(crate) fn parse_sentences(text: &str) -> Vec<ParsedSentence<'_>> {
+    parse(text, &[])
+}
+
+/// The same, with a mark of a clause at both ends of quotes of several words, which say something of their own.
+pub(crate) fn parse_sentences_and_quotes(text: &str) -> Vec<ParsedSentence<'_>> {
+    parse(text, &quote_ends(text))
+}
+
+fn parse<'t>(text: &'t str, quote_ends: &[usize]) -> Vec<ParsedSentence<'t>> {
     // Not `no` and `ms`, which end sentences as well.
     const ABBREVIATIONS: [&str; 6] = ["e.g", "i.e", "z.b", "d.h", "p.ex", "cf"];
-    let quote_ends = quote_ends(text);
     let mut sentences = Vec::new();
     let mut words: Vec<ParsedWord> = Vec::new();
     let (mut from, mut in_code, mut separator) = (0, false, Separator::Space);
@@ -147,7 +155,6 @@ pub(crate) fn parse_sentences(text: &str) -> Vec<ParsedSentence<'_>> {
             // `require()` is one word.
             '(' | ')' if in_code => {}
             ';' | '—' | '–' | '(' | ')' | '|' | '→' => separator = Separator::ClauseMark,
-            // What is quoted says something of its own; a word or two may be a name.
             '"' | '“' | '”' if quote_ends.contains(&start) => separator = Separator::ClauseMark,
             '-' if text[..start].ends_with(' ') => separator = Separator::ClauseMark,
             // `no-op` and `GO/NO-GO` are names, which deny nothing.

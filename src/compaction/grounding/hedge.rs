@@ -21,7 +21,10 @@ use std::{
 use crate::{
     privacy::work_counter,
     text::{
-        clauses::{ParsedSentence, ParsedWord, Separator, parse_sentences, span_text},
+        clauses::{
+            ParsedSentence, ParsedWord, Separator, parse_sentences, parse_sentences_and_quotes,
+            span_text,
+        },
         lexicon::{HEDGING, SENTENCES},
     },
 };
@@ -70,7 +73,7 @@ pub(crate) fn dropped_hedge<'i>(item: &'i str, lines: &[&str]) -> Option<&'i str
         return None;
     }
     let sources: Vec<ParsedSentence<'_>> =
-        lines.iter().flat_map(|line| parse_sentences(line)).collect();
+        lines.iter().flat_map(|line| parse_sentences_and_quotes(line)).collect();
     // Most lines suppose nothing.
     if !sources.iter().any(is_hedged) {
         return None;
