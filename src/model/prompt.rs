@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn the_users_prompt_takes_precedence_and_has_its_own_id() {
         let own = |name: &str| {
-            let text = PromptName::Wisdom.built_in().replace("version: 4", "version: 7");
+            let text = PromptName::Wisdom.built_in().replace("version: 5", "version: 7");
             (name == "wisdom").then_some(text)
         };
         let (theirs, ours) = (Prompts::read(own).unwrap(), Prompts::read(|_| None).unwrap());

@@ -121,7 +121,7 @@ fn is_name(text: &str, number: &Atom) -> bool {
     let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     // `Falcon 2.1` is a version of it.
     let is_version = number.text(text).contains('.')
-        && before.len() > word.len()
+        && before[..before.len() - word.len()].contains(char::is_alphabetic)
         && word.starts_with(char::is_uppercase);
     is_version
         || is_sum(text, number)
