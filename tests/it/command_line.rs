@@ -97,6 +97,11 @@ fn mistakes_are_named_in_their_own_words() {
         ),
         (&["compact", "2026-W10"], "tip: for one period: memoird compact --period 2026-W10\n"),
         (
+            &["search", "foo:bar", "backfill"],
+            "error: `foo:bar`: there is no filter `foo:` (tier:, type:, after:, since:, before:, until:, on:, project:)\n  \
+             try: memoird search '\"foo:bar\"'  # to search for it as words\n",
+        ),
+        (
             &["search", "tier:foo", "backfill"],
             "error: `tier:foo`: there is no tier of this name (daily, ",
         ),
