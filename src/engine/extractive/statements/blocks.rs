@@ -94,6 +94,10 @@ impl BlockParser {
     fn push_line(&mut self, line: &SanitizedLine) {
         if line.origin() == TextOrigin::External || line.speaker() == Some(Speaker::Assistant) {
             self.continues = false;
+            if matches!(line.kind(), LineKind::Quote { .. }) {
+                // It is what the lead-in above it introduces.
+                self.intro_block = None;
+            }
             return;
         }
         if line.shape() == LineShape::TurnStart {
