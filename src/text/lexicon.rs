@@ -344,6 +344,10 @@ pub(crate) struct SearchLexicon {
 #[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub(crate) struct SectionLexicon {
     pub(crate) cues: Vec<SectionCueList>,
+    pub(crate) plan_words: LexiconWords,
+    pub(crate) idea_words: LexiconWords,
+    pub(crate) plan_followers: LexiconWords,
+    pub(crate) drawn_plans: LexiconWords,
     pub(crate) reasons: LexiconWords,
     pub(crate) changes: LexiconWords,
     pub(crate) template_titles: LexiconWords,

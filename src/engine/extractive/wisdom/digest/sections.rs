@@ -129,7 +129,8 @@ pub(super) fn role_of(
             _ => {}
         }
     }
-    if class == StatementClass::Open && !is_report && !titles::is_finished(page, statement, text) {
+    let is_open = class == StatementClass::Open && !titles::is_wish(page, statement);
+    if is_open && !is_report && !titles::is_finished(page, statement, text) {
         return role(StatementKind::Open, 0.8);
     }
     // Later in a sentence the same words say what an improvement did.

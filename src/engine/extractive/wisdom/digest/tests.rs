@@ -218,7 +218,7 @@ fn a_number_that_belongs_to_its_word_stays_in_a_title() {
 #[test]
 fn what_is_gone_or_only_considered_is_no_state() {
     let state = "- Four accounts of the harbour office at `brest-01`, port 8090\n";
-    for title in ["What was lost", "Integration ideas", "Options", "Proposed changes"] {
+    for title in ["What was lost", "Integration ideas", "Ideas", "Options", "Proposed changes"] {
         check(&[&format!("## Pump house\n\n### {title}\n\n{state}")], &[]);
     }
     assert_eq!(bullets(&[&format!("## Pump house\n\n{state}")], 8_000, &|_, _| false).len(), 1);
