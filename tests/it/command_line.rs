@@ -114,6 +114,28 @@ fn mistakes_are_named_in_their_own_words() {
 }
 
 #[test]
+fn a_quiet_command_does_not_print_what_it_did() {
+    let root = Root::small();
+    root.run(&["compact", "-q", "weekly"]).ok();
+    let week = root.read("memory/weekly/2026-W10.md");
+    let line = 1 + week.lines().position(|it| it.contains("Importer v2 shipped")).unwrap();
+    for args in [
+        &["compact", "-q"][..],
+        &["compact", "-q"],
+        &["correct", "-q", &format!("2026-W10:{line}"), "Importer v2 shipped, 3.2 s per GB"],
+        &["forget", "-q", "--yes", "Backfill of 2019"],
+        &["log", "-q", "The jib is torn"],
+        &["compact", "-q"],
+        &["undo", "-q", "--yes"],
+    ] {
+        let done = root.run(args).ok();
+        let is_log = args[0] == "log";
+        assert_eq!((done.stdout.is_empty(), &done.stderr[..]), (!is_log, ""), "{done}");
+    }
+    assert!(!root.run(&["undo", "-q", "--dry-run"]).ok().stdout.is_empty());
+}
+
+#[test]
 fn a_period_that_is_up_to_date_names_what_is_due() {
     let root = Root::small();
     root.run(&["compact"]).ok();
