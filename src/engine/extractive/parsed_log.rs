@@ -14,6 +14,7 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem},
         authorship::{LineShape, OriginReason, Speaker},
+        bare_words,
         item::Item,
         log::TextOrigin,
         markdown::LineKind,
@@ -402,7 +403,9 @@ impl LogParser {
     /// Cuts the time of day that opens an entry, unless it may say when something happens.
     fn drop_time(&self, text: &mut String, starts: &mut [(usize, u32)]) {
         let Some(time) = opening_time(text, &self.day) else { return };
-        if !(self.timed || time.is_stamp || label_len(&text[time.len..]) > 0) {
+        let words = &text[time.len..];
+        let is_labelled = label_len(words) > 0 || bare_words::session_lead(words).is_some();
+        if !(self.timed || time.is_stamp || is_labelled) {
             return;
         }
         text.drain(..time.len);
