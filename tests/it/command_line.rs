@@ -123,10 +123,9 @@ fn a_quiet_command_does_not_print_what_it_did() {
         &["compact", "-q"][..],
         &["compact", "-q"],
         &["correct", "-q", &format!("2026-W10:{line}"), "Importer v2 shipped, 3.2 s per GB"],
+        &["undo", "-q", "--yes"],
         &["forget", "-q", "--yes", "Backfill of 2019"],
         &["log", "-q", "The jib is torn"],
-        &["compact", "-q"],
-        &["undo", "-q", "--yes"],
     ] {
         let done = root.run(args).ok();
         let is_log = args[0] == "log";
