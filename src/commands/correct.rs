@@ -125,10 +125,12 @@ fn show(
         ui.note(format!("{path}:{line} already says that; nothing was changed"));
         return;
     }
-    ui.heading(format!("{path}:{line}"));
-    for (sign, text, other) in [("-", before, after), ("+", after, before)] {
-        for line in text.lines().filter(|line| !other.lines().any(|it| it == *line)) {
-            ui.data(format!("{sign} {line}"));
+    if outcome.is_none() || !ui.is_quiet() {
+        ui.heading(format!("{path}:{line}"));
+        for (sign, text, other) in [("-", before, after), ("+", after, before)] {
+            for line in text.lines().filter(|line| !other.lines().any(|it| it == *line)) {
+                ui.data(format!("{sign} {line}"));
+            }
         }
     }
     let names: Vec<String> = draft

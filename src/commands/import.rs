@@ -455,6 +455,7 @@ impl ImportReport {
         let rows: Vec<Vec<String>> = self
             .sessions
             .iter()
+            .filter(|it| self.dry_run || !ui.is_quiet() || it.error.is_some())
             .map(|it| {
                 let ended = it.ended.as_deref().unwrap_or_default();
                 let ended = ended.chars().take(16).collect::<String>().replace('T', " ");

@@ -179,6 +179,7 @@ impl NotesImportReport {
             .notes
             .iter()
             .filter(|it| it.lines > 0 || it.error.is_some())
+            .filter(|it| self.dry_run || !ui.is_quiet() || it.error.is_some())
             .map(|it| {
                 let date = it.date.map(|it| it.to_string()).unwrap_or_default();
                 let what = it.error.clone().unwrap_or_default();

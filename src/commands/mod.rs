@@ -161,7 +161,7 @@ pub(crate) struct GlobalArgs {
     /// Print one JSON document on stdout
     #[arg(long, global = true)]
     json: bool,
-    /// Print only errors and warnings
+    /// Print only errors, warnings, and what was asked for
     #[arg(short, long, global = true)]
     quiet: bool,
     /// Print more details

@@ -198,7 +198,9 @@ fn show(report: &RebuildReport, ui: &Ui) {
         ui.note("earlier receipts are lost, because the files do not contain them");
     }
     let Some(adoption) = &report.adoption else { return };
-    adoption.show(ui);
+    if !ui.is_quiet() {
+        adoption.show(ui);
+    }
     if let Some(run) = adoption.run {
         let count = counted(adoption.adopted.len(), "file", "files");
         ui.success(format!("run {run} took back {count}"));

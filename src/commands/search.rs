@@ -55,7 +55,7 @@ pub(super) fn run(global: &GlobalArgs, args: SearchArgs, ui: &Ui) -> CommandResu
     let text = args.query.join(" ");
     if let Some(filter) = Query::unknown_filter(&text) {
         let words = format!("to search for it as words: memoird search '\"{}\"'", filter.word);
-        let is_time = !matches!(&filter.key[..], "tier" | "type");
+        let is_time = filter.is_time();
         let error = CommandError::usage(filter).hint(words);
         return Err(error.hints_from(is_time.then_some(
             "--since and --until also take words: memoird search QUERY --since yesterday",

@@ -118,6 +118,11 @@ impl Ui {
         self.verbosity == Verbosity::Verbose
     }
 
+    /// Returns whether `--quiet` is set: reports of what was done are left out, but not what was asked for.
+    pub fn is_quiet(&self) -> bool {
+        self.verbosity == Verbosity::Quiet
+    }
+
     /// Returns whether messages go to a terminal.
     pub fn is_terminal(&self) -> bool {
         self.terminal && self.verbosity > Verbosity::Quiet

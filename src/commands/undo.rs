@@ -21,8 +21,9 @@ use crate::{
 /// Undo a run
 ///
 /// Restores the files of the run as they were before it; keeps files that somebody changed since. The
-/// jobs of the run are not repeated until a source changes. Undoing is a run itself: to redo
-/// everything, call `memoird undo` again.
+/// jobs of the run are not repeated until a source changes. Undoing is a run itself: a second
+/// `memoird undo` takes back the first one (a redo), not the run before it. To go further back, name
+/// the run; `memoird history` lists them.
 #[derive(Debug, clap::Args)]
 pub(super) struct UndoArgs {
     /// The number of the run [default: a run that is only partly undone, otherwise the last one that
@@ -110,7 +111,9 @@ pub(super) fn run(global: &GlobalArgs, args: &UndoArgs, ui: &Ui) -> CommandResul
     show(Some(run), &done, zone, ui);
     if !ui.is_json() {
         ui.success(format!("run {run} undid {}", run_names(&done.runs, zone)));
-        ui.note(format!("`memoird undo {run}` reverts this"));
+        ui.note(format!(
+            "`memoird undo` again redoes it; so does `memoird undo {run}` after other runs"
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -138,7 +141,7 @@ fn show(run: Option<RunId>, plan: &UndoPlan, zone: Tz, ui: &Ui) {
         .collect();
     if rows.is_empty() {
         ui.note("its files are already restored");
-    } else {
+    } else if run.is_none() || !ui.is_quiet() {
         ui.table(&["file", "outcome"], &rows);
     }
     if !plan.relocated.is_empty() {

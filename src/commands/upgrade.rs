@@ -68,7 +68,8 @@ pub(super) fn run(global: &GlobalArgs, args: &UpgradeArgs, ui: &Ui) -> CommandRe
     if plan.is_empty() && format.is_none() {
         return Ok(show_nothing(args, ui));
     }
-    if !ui.is_json() {
+    let is_asked_for = args.dry_run || !args.yes || !ui.is_quiet();
+    if is_asked_for && !ui.is_json() {
         print_plan(&plan, format.is_some(), ui);
     }
     if args.dry_run {

@@ -144,9 +144,21 @@ fn without_record_name(words: &str) -> &str {
     }
 }
 
+/// Returns the words before a text of a session's entry that only say where the session was: `Session in tide on main: `.
+pub fn session_lead(words: &str) -> Option<&str> {
+    let is_lead = words.starts_with("Session in ") || words.starts_with("Session on ");
+    let end = words.find(": ").filter(|_| is_lead)? + ": ".len();
+    Some(&words[..end])
+}
+
+/// Returns a text of a session's entry without the label that says who said it.
+pub fn without_session_label(words: &str) -> &str {
+    SESSION_LABELS.iter().find_map(|it| words.strip_prefix(it)).unwrap_or(words)
+}
+
 fn without_label(words: &str) -> &str {
-    if words.starts_with("Session in ") || words.starts_with("Session on ") {
-        return words.split_once(": ").map_or(words, |it| it.1);
+    if let Some(lead) = session_lead(words) {
+        return &words[lead.len()..];
     }
     let mut labels = SESSION_LABELS.iter().chain(&RECORD_LABELS).chain(&["Session: "]);
     labels.find_map(|it| words.strip_prefix(it)).unwrap_or(words)

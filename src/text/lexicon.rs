@@ -337,6 +337,7 @@ pub(crate) struct SearchLexicon {
     pub(crate) to_words: LexiconWords,
     pub(crate) instead_words: LexiconWords,
     pub(crate) correction_words: LexiconWords,
+    pub(crate) takeback_phrases: LexiconWords,
     pub(crate) plan_words: LexiconWords,
     pub(crate) span_ends: LexiconWords,
 }
@@ -346,6 +347,10 @@ pub(crate) struct SearchLexicon {
 #[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub(crate) struct SectionLexicon {
     pub(crate) cues: Vec<SectionCueList>,
+    pub(crate) plan_words: LexiconWords,
+    pub(crate) idea_words: LexiconWords,
+    pub(crate) plan_followers: LexiconWords,
+    pub(crate) drawn_plans: LexiconWords,
     pub(crate) reasons: LexiconWords,
     pub(crate) changes: LexiconWords,
     pub(crate) template_titles: LexiconWords,

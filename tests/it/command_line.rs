@@ -97,6 +97,11 @@ fn mistakes_are_named_in_their_own_words() {
         ),
         (&["compact", "2026-W10"], "tip: for one period: memoird compact --period 2026-W10\n"),
         (
+            &["search", "foo:bar", "backfill"],
+            "error: `foo:bar`: there is no filter `foo:` (tier:, type:, after:, since:, before:, until:, on:, project:)\n  \
+             try: memoird search '\"foo:bar\"'  # to search for it as words\n",
+        ),
+        (
             &["search", "tier:foo", "backfill"],
             "error: `tier:foo`: there is no tier of this name (daily, ",
         ),
@@ -105,6 +110,26 @@ fn mistakes_are_named_in_their_own_words() {
         let failed = root.run(args);
         assert_eq!(failed.code, 2, "{failed}");
         assert!(failed.stderr.contains(expected), "{failed}");
+    }
+}
+
+#[test]
+fn a_quiet_command_does_not_print_what_it_did() {
+    let root = Root::small();
+    root.run(&["compact", "-q", "weekly"]).ok();
+    let week = root.read("memory/weekly/2026-W10.md");
+    let line = 1 + week.lines().position(|it| it.contains("Importer v2 shipped")).unwrap();
+    for args in [
+        &["compact", "-q"][..],
+        &["compact", "-q"],
+        &["correct", "-q", &format!("2026-W10:{line}"), "Importer v2 shipped, 3.2 s per GB"],
+        &["undo", "-q", "--yes"],
+        &["forget", "-q", "--yes", "Backfill of 2019"],
+        &["log", "-q", "The jib is torn"],
+    ] {
+        let done = root.run(args).ok();
+        let is_log = args[0] == "log";
+        assert_eq!((done.stdout.is_empty(), &done.stderr[..]), (!is_log, ""), "{done}");
     }
 }
 

@@ -103,6 +103,10 @@ fn lines_that_newer_logs_contradict_are_listed_for_review() {
     );
     let before = root.read("MEMORY.md");
     let found = contradictions(&root, &["list"]);
+    // `status` counts them as `review` does.
+    let waiting = root.run(&["status"]).ok().stdout;
+    let expected = format!("{} waiting for review", found.len());
+    assert!(waiting.contains(&expected), "{waiting}");
     let short: Vec<_> =
         found.iter().map(|it| (&it["path"], &it["line"], &it["since"], &it["sources"])).collect();
     assert_eq!(

@@ -292,3 +292,39 @@ fn before_the_first_week_has_ended_each_answer_says_when_it_does() {
         "{again}"
     );
 }
+
+#[test]
+fn files_named_after_a_day_in_another_form_are_reported_with_the_name_they_should_have() {
+    let names = [
+        ("05.11.2026.md", "2026-11-05.md or 2026-05-11.md"),
+        ("11-25-2026.md", "2026-11-25.md"),
+        ("2026_11_06.md", "2026-11-06.md"),
+        ("20261107.md", "2026-11-07.md"),
+    ];
+    let root = Root::empty("days");
+    root.write("memory/2026-11-04.md", "# Wednesday\n\n- The pump was repaired.\n");
+    for (name, _) in names {
+        root.write(&format!("memory/{name}"), "- Paid the harbour fee.\n");
+    }
+    root.write("memory/10.0.0.2 router.md", "- Not a day.\n");
+    let init = root.run(&["init", "--yes"]).ok().stderr;
+    let status = root.run(&["status"]).stdout;
+    let doctor = root.run(&["doctor"]).stdout;
+    for (name, proposed) in names {
+        let expected = format!(
+            "memory/{name}: a log is named YYYY-MM-DD.md; to have it read, rename it to {proposed}\n"
+        );
+        for (verb, shown) in [("init", &init), ("status", &status), ("doctor", &doctor)] {
+            assert!(shown.contains(&expected), "{verb}: {name}\n{shown}");
+        }
+    }
+    assert!(!format!("{init}{status}{doctor}").contains("router"), "{init}{status}{doctor}");
+
+    let flat = Root::empty("flat");
+    flat.write("05.11.2026.md", "- Paid the harbour fee.\n");
+    let init = flat.run(&["init", "--yes"]).ok().stderr;
+    assert!(
+        init.contains("05.11.2026.md is not the name of a log: rename it to 2026-11-05.md"),
+        "{init}"
+    );
+}

@@ -278,7 +278,7 @@ fn undo_needs_confirmation_and_refuses_unknown_runs() {
      memory/weekly/2026-W11.md  removed; its text stays in the history
     ! not repeated until a source changes: weekly 2026-W10, weekly 2026-W11, monthly 2026-03, wisdom 2026-03, extraction of 2 days
     ! run 2 undid run 1 (2026-04-13 09:00, compact)
-    ! `memoird undo 2` reverts this
+    ! `memoird undo` again redoes it; so does `memoird undo 2` after other runs
     ");
     insta::assert_snapshot!(refused(&["undo", "1", "--yes"]), @r"
     $ memoird undo 1 --yes

@@ -44,7 +44,11 @@ pub(super) fn show_report(
         .iter()
         .filter(|it| ui.is_verbose() || it.tier != "extract" || it.outcome != "unchanged");
     let rows = report_rows(shown);
-    if !rows.is_empty() {
+    if ui.is_quiet() {
+        for job in report.jobs.iter().filter(|it| matches!(it.outcome, "failed" | "parked")) {
+            ui.warn(format!("{} {} failed: {}", job.tier, job.period, job.reason));
+        }
+    } else if !rows.is_empty() {
         ui.table(&["tier", "period", "outcome", "items", "chars", "of", "file or reason"], &rows);
     }
     for it in &report.put_back {

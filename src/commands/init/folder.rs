@@ -63,8 +63,8 @@ pub(super) fn set_up(
         ));
     }
     if inventory.logs.is_empty() {
-        to_do.extend(misnamed_note(layout.root()).map(|it| {
-            format!("{it} is not the name of a log: rename such files to YYYY-MM-DD.md")
+        to_do.extend(misnamed_note(layout.root()).map(|(name, proposed)| {
+            format!("{name} is not the name of a log: rename it to {proposed}, and others like it")
         }));
     }
     let steps =
@@ -252,17 +252,11 @@ pub(super) fn has_log(dir: &Path) -> bool {
     log_count(dir) > 0
 }
 
-/// Returns the first file of a folder that is named after a day, but not as a log is.
-fn misnamed_note(dir: &Path) -> Option<String> {
+/// Returns the first file of a folder that is named after a day, but not as a log is, and the name it should have.
+fn misnamed_note(dir: &Path) -> Option<(String, String)> {
     let names = fs::read_dir(dir).into_iter().flatten().flatten();
     let names = names.filter_map(|it| it.file_name().into_string().ok());
-    let is_misnamed = |it: &String| {
-        let stem = it.strip_suffix(".md").unwrap_or_default();
-        let is_date = stem.chars().all(|c| c.is_ascii_digit() || "-_. ".contains(c));
-        let digits = stem.chars().filter(char::is_ascii_digit).count();
-        is_date && digits == 8 && !matches!(layout::classify(it), MemoryFileName::Log(_))
-    };
-    names.filter(is_misnamed).min()
+    names.filter_map(|it| layout::proposed_log_name(&it).map(|proposed| (it, proposed))).min()
 }
 
 /// Counts the logs and archived logs of a folder.

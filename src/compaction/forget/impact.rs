@@ -188,14 +188,12 @@ fn find_vanished_lines(
             if !patterns.matches_line(&log.stem, text) {
                 continue;
             }
-            if patterns.holds_requested_words(text) {
-                request.lines.insert(text.trim().to_owned());
-            }
+            let gone = patterns.add_match(request, &log.stem, text);
             request.found.add_line(&log.stem, number, text);
             found.push(RemovedText {
                 path: path.clone(),
                 line: number,
-                text: text.trim().to_owned(),
+                text: gone,
                 by_person: false,
                 whole: Some(Arc::clone(log.raw())),
             });
@@ -213,9 +211,7 @@ fn find_lines(sources: &[ScannedLog], impact: &mut ForgetImpact) {
             if !patterns.matches_line(&log.stem, text) {
                 continue;
             }
-            if patterns.holds_requested_words(text) {
-                impact.request.lines.insert(text.trim().to_owned());
-            }
+            let gone = patterns.add_match(&mut impact.request, &log.stem, text);
             if patterns.repeats_in_record(&log.stem, text) {
                 impact.request.found.record_lines.insert(text.trim().to_owned());
             }
@@ -223,7 +219,7 @@ fn find_lines(sources: &[ScannedLog], impact: &mut ForgetImpact) {
             impact.lines.push(RemovedText {
                 path: path.clone(),
                 line: number,
-                text: text.trim().to_owned(),
+                text: gone,
                 by_person: false,
                 whole: Some(Arc::clone(log.raw())),
             });
@@ -593,6 +589,13 @@ fn add_rebuilds(inventory: &Inventory, impact: &mut ForgetImpact) {
         .filter_map(|(_, week)| week.parent())
         .collect();
     impact.to_rebuild.extend(above.iter().map(|&month| (Tier::Monthly, month)));
+    // What else a line says belongs to what was derived from it.
+    if !impact.request.sentences.is_empty() {
+        let stems = impact.request.found.now.stems().filter_map(|it| it.parse::<Stem>().ok());
+        let days = stems.filter(|it| !it.is_summary() && !it.is_session());
+        let days = days.map(|it| (Tier::Extract, Period::containing(Grain::Day, it.date())));
+        impact.to_rebuild.extend(days);
+    }
     let is_ours = |file: Option<&SummaryFile>| {
         file.is_some_and(|it| {
             it.header.as_ref().is_some_and(|it: &SummaryHeader| !it.engine.is_empty())

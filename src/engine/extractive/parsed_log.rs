@@ -14,6 +14,7 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem},
         authorship::{LineShape, OriginReason, Speaker},
+        bare_words,
         item::Item,
         log::TextOrigin,
         markdown::LineKind,
@@ -134,6 +135,7 @@ fn parse_statements(log: &SanitizedLog) -> ParsedLog {
         headings: Vec::new(),
         parents: Vec::new(),
         lead: None,
+        is_lead_of_quote: false,
         table: OpenTable::default(),
         timed: has_time_column(log, &day),
         day,
@@ -189,6 +191,8 @@ struct LogParser {
     parents: Vec<(usize, usize, Option<usize>)>,
     /// The paragraph that introduces what follows.
     lead: Option<usize>,
+    /// Whether what it introduces is the quote below it.
+    is_lead_of_quote: bool,
     table: OpenTable,
     /// The day of the log, as in the stamps of its entries.
     day: String,
@@ -211,6 +215,11 @@ impl LogParser {
         } else if line.shape() == LineShape::TurnStart {
             self.begin_turn();
         }
+        let is_quote = matches!(line.kind(), LineKind::Quote { .. });
+        if self.is_lead_of_quote && !is_quote && line.kind() != LineKind::Blank {
+            self.lead = None;
+        }
+        self.is_lead_of_quote &= self.lead.is_some();
         match line.kind() {
             LineKind::Blank | LineKind::Fence | LineKind::Rule | LineKind::Comment => 1,
             LineKind::Heading { level, .. } => {
@@ -237,6 +246,7 @@ impl LogParser {
             // A mark without words.
             LineKind::Quote { .. } if !line.is_content() => 1,
             LineKind::Quote { .. } => {
+                self.is_lead_of_quote = self.lead.is_some();
                 self.add_paragraph(&lines[..1], StatementForm::Quote);
                 1
             }
@@ -393,7 +403,9 @@ impl LogParser {
     /// Cuts the time of day that opens an entry, unless it may say when something happens.
     fn drop_time(&self, text: &mut String, starts: &mut [(usize, u32)]) {
         let Some(time) = opening_time(text, &self.day) else { return };
-        if !(self.timed || time.is_stamp || label_len(&text[time.len..]) > 0) {
+        let words = &text[time.len..];
+        let is_labelled = label_len(words) > 0 || bare_words::session_lead(words).is_some();
+        if !(self.timed || time.is_stamp || is_labelled) {
             return;
         }
         text.drain(..time.len);

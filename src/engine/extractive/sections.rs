@@ -14,7 +14,7 @@ use crate::{
     text::{
         calendar,
         hash::{HashedMap, hash_bytes},
-        lexicon::{CuePosition, SECTIONS},
+        lexicon::{CuePosition, SECTIONS, WISDOM},
         scripts,
         words::split_at_punctuation,
     },
@@ -83,6 +83,10 @@ pub(super) fn class_of(page: &ParsedLog, statement: &LogStatement, words: &str) 
     }
     if let Some(done) = statement.task {
         return if done { StatementClass::Outcome } else { StatementClass::Open };
+    }
+    // `Next steps:` belongs to what is below it.
+    if let Some(class) = class_of_head(&statement.text).filter(|_| statement.introduces) {
+        return class;
     }
     let by_heads = class_of_heads(page, statement);
     let state = state_of(statement).filter(|_| by_heads != Some(StatementClass::Decision));
@@ -181,7 +185,22 @@ pub(super) fn class_of_head(head: &str) -> Option<StatementClass> {
     }
     let found = find_cues(&lower, &words).into_iter();
     let found = found.filter(|it| it.cue.position == CuePosition::Heading);
-    found.min_by_key(|it| (it.at, it.cue.class)).map(|it| it.cue.class)
+    let class = found.min_by_key(|it| (it.at, it.cue.class)).map(|it| it.cue.class);
+    class.or_else(|| names_plan(&lower, &words).then_some(StatementClass::Open))
+}
+
+/// Returns whether a heading or lead-in in lower case is above what somebody means to do.
+fn names_plan(lower: &str, words: &[&str]) -> bool {
+    let is_plan = |word: &str| SECTIONS.plan_words.contains(&word);
+    let in_front = words.iter().position(|it| !WISDOM.articles.contains(it)).unwrap_or(0);
+    let (Some(first), Some(last)) = (words.get(in_front), words.last()) else { return false };
+    let goes_on = words.get(in_front + 1).is_none_or(|it| SECTIONS.plan_followers.contains(it));
+    let before = words.len().checked_sub(2).and_then(|it| words.get(it));
+    let is_drawn = before.is_some_and(|it| SECTIONS.drawn_plans.contains(it));
+    let ends_unspaced =
+        || SECTIONS.plan_words.iter().any(|it| is_unspaced(it) && lower.ends_with(it));
+    let opens = is_plan(first) || SECTIONS.idea_words.contains(first);
+    opens && goes_on || is_plan(last) && !is_drawn || ends_unspaced()
 }
 
 /// Returns the class of a statement from its own words.
@@ -414,6 +433,42 @@ mod tests {
     }
 
     #[test]
+    fn a_lead_in_gives_its_class_to_what_it_introduces() {
+        #[track_caller]
+        fn check(text: &str, expected: &[(&str, StatementClass)]) {
+            let log =
+                crate::memory::log::DailyLog::parse("2026-04-01".parse().unwrap(), text.as_bytes());
+            let log =
+                crate::privacy::sanitize(&log.unwrap(), &crate::privacy::PrivacyRules::default());
+            let page = super::super::parsed_log::parse(&log);
+            let found: Vec<_> = page
+                .statements
+                .iter()
+                .map(|it| (&it.text[..], class_of(&page, it, &it.text[it.label..])))
+                .collect();
+            assert_eq!(found, expected, "{text}");
+        }
+        check(
+            "Winter plan:\n\n- Moved the winch\n- [x] New ropes\n\nFixed the pump.\n",
+            &[
+                ("Winter plan:", StatementClass::Open),
+                ("Moved the winch", StatementClass::Open),
+                ("New ropes", StatementClass::Outcome),
+                ("Fixed the pump.", StatementClass::Outcome),
+            ],
+        );
+        check(
+            "Open questions of Henk:\n> Where is the key?\n>\n> And the boat?\n- The fee is paid\n",
+            &[
+                ("Open questions of Henk:", StatementClass::Open),
+                ("Where is the key?", StatementClass::Open),
+                ("And the boat?", StatementClass::Open),
+                ("The fee is paid", StatementClass::Context),
+            ],
+        );
+    }
+
+    #[test]
     fn wishes_in_speech_are_not_open_items() {
         assert_eq!(class_of_words("I need to hear that song again", true), StatementClass::Context);
         assert_eq!(class_of_words("Need to renew the insurance", false), StatementClass::Open);
@@ -446,5 +501,28 @@ mod tests {
         assert_eq!(class_of_head("決定事項"), Some(StatementClass::Decision));
         assert_eq!(class_of_head("What was done"), Some(StatementClass::Outcome));
         assert_eq!(class_of_head("Task: sort the list by date"), None);
+        for plan in [
+            "Plan",
+            "Winter plan",
+            "The plan for the week",
+            "Plan für morgen",
+            "Meine Pläne",
+            "To do",
+            "Ideas",
+            "Ideas for the cabin",
+            "Tomorrow",
+            "Idées pour le bateau",
+            "Планы на зиму",
+            "明天的计划",
+            "明日の予定",
+        ] {
+            assert_eq!(class_of_head(plan), Some(StatementClass::Open), "{plan}");
+        }
+        for other in
+            ["Floor plan", "Plan B failed", "Ideas shaped the pier", "Planet", "Grand piano"]
+        {
+            assert_eq!(class_of_head(other), None, "{other}");
+        }
+        assert_eq!(class_of_head("What was done of the plan"), Some(StatementClass::Outcome));
     }
 }

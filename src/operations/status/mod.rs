@@ -43,6 +43,7 @@ use crate::{
     config::root::ZoneSource,
     engine::configured,
     privacy::PrivacyRules,
+    recall::contradictions::find_contradictions,
     store::db::lineage::{Lineage, LineageError, jobs::JobRow},
 };
 
@@ -159,7 +160,7 @@ pub(crate) fn root_status(call: &Invocation, path: &Path) -> CommandResult<Statu
         }
         inputs => inputs,
     };
-    let StatusInputs { view, plan, findings, logs, quarantined_in_summaries } = inputs?;
+    let StatusInputs { view, plan, findings, logs, contradictions } = inputs?;
     if problems.is_empty() {
         let path = DATABASE_PATH.to_owned();
         problems.extend(
@@ -204,7 +205,7 @@ pub(crate) fn root_status(call: &Invocation, path: &Path) -> CommandResult<Statu
             failed: findings.failed,
         },
         files: FileFindings {
-            quarantined: findings.review_queue + quarantined_in_summaries,
+            quarantined: findings.review_queue + contradictions,
             archived: view.inventory.archived.len(),
             foreign: foreign.collect(),
             problems,
@@ -258,8 +259,8 @@ struct StatusInputs {
     plan: CompactionPlan,
     findings: DatabaseFindings,
     logs: LogScan,
-    /// How many lines of weeks and months wait for `review`.
-    quarantined_in_summaries: usize,
+    /// How many statements of curated files wait for `review` because newer logs contradict them.
+    contradictions: usize,
 }
 
 struct DatabaseFindings {
@@ -270,7 +271,7 @@ struct DatabaseFindings {
     missing: Option<compaction::VanishedFiles>,
     /// Where the last receipts and the files disagree.
     disagreements: Vec<String>,
-    /// How many lines of logs and proposed changes wait for `review`.
+    /// How many lines and proposed changes wait for `review`.
     review_queue: usize,
 }
 
@@ -296,28 +297,18 @@ impl StatusInputs {
             now,
         );
         // Reads the logs while this thread queries the database.
-        let (findings, logs, quarantined) = std::thread::scope(|scope| {
+        let (findings, logs, contradictions) = std::thread::scope(|scope| {
             let inventory = &view.inventory;
             let files = scope.spawn(move || {
                 let logs = LogScan::read(root, inventory);
-                (
-                    logs,
-                    review::quarantined_in_summaries(&root.vault, inventory, false)
-                        .map(|it| it.len()),
-                )
+                (logs, find_contradictions(&root.vault, inventory, false).map(|it| it.len()))
             });
             let findings = Self::query_database(root, lineage, &receipts, &view, &plan);
-            let (logs, quarantined) =
+            let (logs, contradictions) =
                 files.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            (findings, logs, quarantined)
+            (findings, logs, contradictions)
         });
-        Ok(Self {
-            view,
-            plan,
-            findings: findings?,
-            logs: logs?,
-            quarantined_in_summaries: quarantined?,
-        })
+        Ok(Self { view, plan, findings: findings?, logs: logs?, contradictions: contradictions? })
     }
 
     fn query_database(
@@ -339,6 +330,8 @@ impl StatusInputs {
             check::receipts(&root.vault, lineage, receipts, inventory),
             check::commit_marker(root.vault.layout(), lineage),
         ];
+        // As `review` reads it: also from logs that no run has read yet.
+        let queue = review::review_queue(&root.vault, lineage, &view.inventory, false)?;
         let disagreements = checks.into_iter().filter_map(|it| match it {
             Ok(CheckOutcome::Failed(found)) => Some(found),
             _ => None,
@@ -350,7 +343,7 @@ impl StatusInputs {
             last_run,
             missing,
             disagreements: disagreements.flatten().collect(),
-            review_queue: lineage.map_or(Ok(0), Lineage::review_queue_len)?,
+            review_queue: queue.lines.len() + queue.changes.len(),
         })
     }
 }

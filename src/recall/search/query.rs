@@ -18,15 +18,15 @@ const MEMORY_KINDS: [&str; 4] = ["user", "feedback", "project", "reference"];
 /// The fields of a query.
 const FIELDS: [&str; 8] = ["tier", "type", "after", "since", "before", "until", "on", "project"];
 
-/// What people type for one of them. What else is before a colon may be a word of a log.
+/// What people type for one of them, whatever its value is.
 const NO_FIELDS: [&str; 8] = ["kind", "date", "day", "week", "month", "person", "author", "tag"];
 
-/// A field of a query whose value is not understood, or that there is not.
+/// A field of a query whose value is not understood, or a field that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}`: {}", match key.as_str() {
     "tier" => format!("there is no tier of this name ({})", TIERS.join(", ")),
     "type" => format!("there is no type of this name ({})", MEMORY_KINDS.join(", ")),
-    key if NO_FIELDS.contains(&key) => format!("there is no filter `{key}:` ({}:)", FIELDS.join(":, ")),
+    key if !FIELDS.contains(&key) => format!("there is no filter `{key}:` ({}:)", FIELDS.join(":, ")),
     _ => format!("`{key}:` needs a day, week or month (2026-04-02, 2026-W14, 2026-04)"),
 })]
 pub struct UnknownFilter {
@@ -60,6 +60,15 @@ pub struct Query {
     pub until: Option<NaiveDate>,
     /// Only hits whose path or a heading above contains this.
     pub project: Option<String>,
+}
+
+impl UnknownFilter {
+    /// Returns whether it was meant to be a time.
+    pub fn is_time(&self) -> bool {
+        const TIMES: [&str; 9] =
+            ["after", "since", "before", "until", "on", "date", "day", "week", "month"];
+        TIMES.contains(&&self.key[..])
+    }
 }
 
 impl Query {
@@ -122,7 +131,8 @@ impl Query {
         true
     }
 
-    /// Returns the first field of a query with a value that it cannot have. In quotes it is words.
+    /// Returns the first field of a query that does not exist or has a value that it cannot have. In quotes it is
+    /// words.
     ///
     /// [`Self::parse`] searches for it as words, which a person who typed a filter does not expect.
     pub fn unknown_filter(text: &str) -> Option<UnknownFilter> {
@@ -130,7 +140,8 @@ impl Query {
         parts.find_map(|part| {
             let QueryPart::Word(word) = part else { return None };
             let (key, value) = word.split_once(':').filter(|it| !it.1.is_empty())?;
-            let is_field = FIELDS.contains(&key) || NO_FIELDS.contains(&key);
+            let is_field =
+                FIELDS.contains(&key) || NO_FIELDS.contains(&key) || looks_like_filter(key, value);
             let is_known = Self::default().parse_field(word);
             let filter = || UnknownFilter { word: word.to_owned(), key: key.to_owned() };
             // As in `until:12:30`, which is a time in a text.
@@ -164,6 +175,16 @@ impl Query {
         };
         wanted && !self.excluded.iter().any(has)
     }
+}
+
+/// Returns whether a word has the form of a filter, although there is none of its name. Addresses, paths, times and names
+/// of code, such as `https://a.io`, `host:/srv`, `12:30` and `std::fs`, are words of logs.
+fn looks_like_filter(key: &str, value: &str) -> bool {
+    /// One letter may be a drive.
+    const NAME_CHARS_MIN: usize = 2;
+    let is_name = key.len() >= NAME_CHARS_MIN && key.bytes().all(|it| it.is_ascii_lowercase());
+    let in_value = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    is_name && value.starts_with(char::is_alphabetic) && value.chars().all(in_value)
 }
 
 /// Returns whether a text is a question, not a list of words.
@@ -269,7 +290,15 @@ mod tests {
             ("backup after:yesterday", Some("after:yesterday")),
             ("type:rule", Some("type:rule")),
             ("kind:rule jig", Some("kind:rule")),
+            ("foo:bar", Some("foo:bar")),
+            ("the jig tags:oak", Some("tags:oak")),
             ("\"tier:foo\"", None),
+            ("\"foo:bar\"", None),
+            (
+                "foo: bar foo:/bar host:srv/data mailto:a@b.io std::fs C:temp c:temp foo:12 Foo:bar",
+                None,
+            ),
+            ("localhost:8080 src/main.rs:main a.io:x 会议:港口", None),
             ("https://a.io note: tier: 12:30 project:x tier:weekly", None),
         ] {
             assert_eq!(Query::unknown_filter(text).map(|it| it.word).as_deref(), expected);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use chrono::{Datelike as _, NaiveDate};
 
+use super::log_names;
 use crate::memory::{
     address::Stem,
     joined,
@@ -54,7 +55,7 @@ pub enum MemoryFileName {
     /// A typed memory.
     Typed(MemoryType),
     /// A name that is almost valid, with the reason why it is not: a person should look at it.
-    NearMiss(&'static str),
+    NearMiss(String),
     /// Any other name.
     Other,
 }
@@ -383,7 +384,7 @@ pub fn classify(name: &str) -> MemoryFileName {
     if let Some(stem) = name.strip_suffix(".md") {
         if let Ok(stem) = stem.parse::<Stem>() {
             return if stem.is_session() || stem.is_summary() {
-                MemoryFileName::NearMiss("a file of this name belongs in a folder below")
+                MemoryFileName::NearMiss("a file of this name belongs in a folder below".to_owned())
             } else {
                 MemoryFileName::Log(stem)
             };
@@ -414,39 +415,51 @@ pub fn is_temporary(name: &str) -> bool {
         || ends.iter().any(|end| lower.ends_with(end))
 }
 
+/// Returns the name that a file should have whose name begins with a day, but not as that of a log does.
+pub fn proposed_log_name(name: &str) -> Option<String> {
+    match classify(name) {
+        MemoryFileName::NearMiss(_) => {}
+        MemoryFileName::Log(_) | MemoryFileName::Typed(_) | MemoryFileName::Other => return None,
+    }
+    let names = log_names::proposed_log_names(name);
+    (!names.is_empty()).then(|| names.join(" or "))
+}
+
 /// Explains why a name that looks like a date is no log.
-fn explain_near_miss(name: &str) -> Option<&'static str> {
-    let digits: Vec<(usize, char)> =
-        name.char_indices().filter(|(_, c)| c.is_ascii_digit()).collect();
+fn explain_near_miss(name: &str) -> Option<String> {
+    let proposed = log_names::proposed_log_names(name);
+    let lower = name.to_lowercase();
+    let digits = name.chars().filter(char::is_ascii_digit).count();
     let starts_with_year = name.get(..4).is_some_and(|y| y.bytes().all(|b| b.is_ascii_digit()));
-    if !starts_with_year || digits.len() < 6 {
+    if proposed.is_empty() && (!starts_with_year || digits < 6) {
         return None;
     }
-    let lower = name.to_lowercase();
     if lower.contains("conflict") {
         return Some(
-            "a copy that a sync tool made of two versions; merge it by hand and remove it",
+            "a copy that a sync tool made of two versions; merge it by hand and remove it".into(),
         );
+    }
+    if !proposed.is_empty() {
+        let name = proposed.join(" or ");
+        return Some(format!("a log is named YYYY-MM-DD.md; to have it read, rename it to {name}"));
     }
     let markdown = Path::new(name).extension().is_some_and(|it| it.eq_ignore_ascii_case("md"));
     let stem = name.get(..name.len().saturating_sub(3)).filter(|_| markdown);
     let Some(stem) = stem else {
         let day = name.get(..10).is_some_and(|day| day.parse::<NaiveDate>().is_ok());
-        return day.then_some("a log is named YYYY-MM-DD.md; this has another ending");
+        return day.then(|| "a log is named YYYY-MM-DD.md; this has another ending".into());
     };
-    if name.strip_suffix(".md").is_none() {
-        return Some("the ending is written in lower case: .md");
-    }
-    match stem.get(..10) {
-        Some(day) if looks_like_date(day) => Some(if day.parse::<NaiveDate>().is_err() {
-            "there is no such day"
-        } else if stem.contains(char::is_whitespace) {
-            "a log is named YYYY-MM-DD.md or YYYY-MM-DD-topic.md, without spaces"
-        } else {
-            "a log is named YYYY-MM-DD.md or YYYY-MM-DD-topic.md"
-        }),
-        _ => Some("a log is named YYYY-MM-DD.md, with dashes and two digits for month and day"),
-    }
+    let reason = match stem.get(..10) {
+        Some(day) if looks_like_date(day) => {
+            if day.parse::<NaiveDate>().is_err() {
+                "there is no such day"
+            } else {
+                "a log is named YYYY-MM-DD.md or YYYY-MM-DD-topic.md"
+            }
+        }
+        _ => "a log is named YYYY-MM-DD.md, with dashes and two digits for month and day",
+    };
+    Some(reason.into())
 }
 
 fn looks_like_date(text: &str) -> bool {
@@ -488,6 +501,9 @@ mod tests {
         check("2026_04_02.md", "near");
         check("2026-4-2.md", "near");
         check("20260402.md", "near");
+        check("02.04.2026.md", "near");
+        check("04-02-2026.md", "near");
+        check("10.0.0.1 router.md", "other");
         check("2026-W14.md", "near");
         check("2026-04.md", "near");
         check(".2026-04-02.md.swp", "other");

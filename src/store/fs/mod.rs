@@ -3,6 +3,7 @@
 //! - [`vault`]: reads and writes the files; the only writer of Markdown.
 //! - [`rooted_dir`]: opens files and folders inside a root, and nothing outside of it.
 //! - [`layout`]: the path of each file.
+//! - `log_names`: the name that a file should have that is named after a day in another form.
 //! - [`inventory`]: the result of a scan, as values.
 //! - [`lock`]: which process may serve, compact, or write.
 //! - [`change_monitor`]: whether anything changed since the last look.
@@ -17,6 +18,7 @@ pub mod filesystem;
 pub mod inventory;
 pub mod layout;
 pub mod lock;
+mod log_names;
 pub(crate) mod private_append;
 pub mod private_folder;
 pub mod rooted_dir;

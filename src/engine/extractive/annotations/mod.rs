@@ -20,11 +20,17 @@ use regex::Regex;
 
 use super::{
     candidates::{Annotation, CandidateSet, PiecePosition},
+    parsed_log::ParsedLog,
     sections::StatementClass,
 };
 
 /// The note on a request.
 const REQUEST_NOTE: &str = "[asked]";
+
+/// Returns the open tasks that later lines tick off, each with the statement that does, by page and number.
+pub(super) fn ticked_tasks(pages: &[ParsedLog]) -> HashMap<(usize, usize), (usize, usize)> {
+    resolved::ticked_tasks(pages)
+}
 
 /// Adds notes to the units of a period; `classes` holds the class of each unit.
 pub(super) fn annotate(

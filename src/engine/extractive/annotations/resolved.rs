@@ -114,22 +114,38 @@ pub(super) fn resolved_notes(
 
 /// Returns the notes on tasks that a later line of the same words ticks off, unless they are open again after it.
 fn ticked_off(pages: &[ParsedLog], open: &[PiecePosition]) -> Vec<(PiecePosition, Annotation)> {
-    let mut last = HashMap::<String, (PiecePosition, bool)>::new();
+    let ticked = ticked_tasks(pages);
+    let note = |&at: &PiecePosition| {
+        let done = ticked.get(&(at.page, at.statement))?;
+        let done = PiecePosition { page: done.0, statement: done.1, piece: 0 };
+        let (_, statement) = at.statement_in(pages);
+        let whole = statement.pieces.len() == 1;
+        whole.then(|| Some((at, note_on(pages, at, done)?))).flatten()
+    };
+    open.iter().filter_map(note).collect()
+}
+
+/// Returns the open tasks that a later line of the same words ticks off, unless they are open again after it: for the page
+/// and the number of each statement those of the last one.
+pub(super) fn ticked_tasks(pages: &[ParsedLog]) -> HashMap<(usize, usize), (usize, usize)> {
+    let mut last = HashMap::<String, ((usize, usize), bool)>::new();
+    let mut open = Vec::new();
     for (p, page) in pages.iter().enumerate() {
         for (s, statement) in page.statements.iter().enumerate() {
-            if let (Some(is_done), false) = (statement.task, statement.pieces.is_empty()) {
-                let at = PiecePosition { page: p, statement: s, piece: 0 };
-                last.insert(task_words(statement), (at, is_done));
+            let Some(is_done) = statement.task.filter(|_| !statement.pieces.is_empty()) else {
+                continue;
+            };
+            last.insert(task_words(statement), ((p, s), is_done));
+            if !is_done {
+                open.push((p, s));
             }
         }
     }
-    let note = |&at: &PiecePosition| {
-        let (_, statement) = at.statement_in(pages);
-        let is_task = statement.task == Some(false) && statement.pieces.len() == 1;
-        let (done, _) = last.get(&task_words(statement)).filter(|it| is_task && it.1)?;
-        Some((at, note_on(pages, at, *done)?))
+    let done = |&(p, s): &(usize, usize)| {
+        let last = last.get(&task_words(&pages[p].statements[s]));
+        last.filter(|it| it.1).map(|it| ((p, s), it.0))
     };
-    open.iter().filter_map(note).collect()
+    open.iter().filter_map(done).collect()
 }
 
 fn task_words(statement: &LogStatement) -> String {

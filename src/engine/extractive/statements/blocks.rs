@@ -17,6 +17,7 @@ use crate::{
     engine::extractive::table_rows::{self, OpenTable},
     memory::{
         authorship::{LineShape, Speaker},
+        bare_words,
         log::TextOrigin,
         markdown::LineKind,
     },
@@ -94,6 +95,10 @@ impl BlockParser {
     fn push_line(&mut self, line: &SanitizedLine) {
         if line.origin() == TextOrigin::External || line.speaker() == Some(Speaker::Assistant) {
             self.continues = false;
+            if matches!(line.kind(), LineKind::Quote { .. }) {
+                // It is what the lead-in above it introduces.
+                self.intro_block = None;
+            }
             return;
         }
         if line.shape() == LineShape::TurnStart {
@@ -181,6 +186,9 @@ impl BlockParser {
         let mut text = strip_bold(line.words());
         if let Some(time) = opening_time(&text, &self.day).filter(|it| it.is_stamp) {
             text.drain(..time.len);
+        }
+        if let Some(lead) = bare_words::session_lead(&text).map(str::len) {
+            text.drain(..lead);
         }
         self.blocks.push(LogBlock {
             text,

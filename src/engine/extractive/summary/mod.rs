@@ -91,6 +91,13 @@ impl<'a> SummaryBuilder<'a> {
         annotations::annotate(&mut material, &classes, |at| {
             conversations.kind_of(at) == Some(SpokenKind::Request)
         });
+        // A task that was done within the period is no open one.
+        let ticked = annotations::ticked_tasks(&material.pages);
+        for (unit, class) in material.units.iter().zip(&mut classes) {
+            if ticked.contains_key(&(unit.at.page, unit.at.statement)) {
+                *class = StatementClass::Outcome;
+            }
+        }
         Self { input, material, classes, keep_items }
     }
 

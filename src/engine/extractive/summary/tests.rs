@@ -252,6 +252,28 @@ fn a_verbatim_week_cites_every_content_line() {
 }
 
 #[test]
+fn a_task_that_is_ticked_off_later_appears_once_and_as_done() {
+    let logs = [
+        log("2026-04-01", "- [ ] Order new mooring lines\n- [ ] Call the sailmaker\n"),
+        log("2026-04-02", "- [x] Order new mooring lines.\n- [x] Wash the sails\n"),
+        log("2026-04-03", "- [ ] Wash the sails\n"),
+    ];
+    let whole = LengthBudget { verbatim: true, ..budget(10_000) };
+    let draft = summarized("2026-W14", &logs, &[], whole).unwrap();
+    assert_eq!(
+        print(&draft),
+        "# Key Outcomes\n- Order new mooring lines. [2026-04-01:1; 2026-04-02:1]\n\
+         - Wash the sails [2026-04-02:2]\n\
+         # Blockers & Open Items\n- Call the sailmaker [2026-04-01:2]\n\
+         - Wash the sails [2026-04-03:1]\n"
+    );
+    let chosen = print(&summarized("2026-W14", &logs, &[], budget(10_000)).unwrap());
+    let section = chosen.split("# ").find(|it| it.contains("Order new mooring lines"));
+    assert!(section.is_some_and(|it| it.starts_with("Key Outcomes\n")), "{chosen}");
+    assert_eq!(chosen.matches("Order new mooring lines").count(), 1, "{chosen}");
+}
+
+#[test]
 fn a_verbatim_week_joins_only_meaningful_headings() {
     let text = "# 2026-04-01\n\n## Lisbon office\n### Notes\nThe landlord lowered the deposit by a third because the lift had stood\nstill all winter.\n## Done\n- signed";
     let logs = [log("2026-04-01", text)];

@@ -16,6 +16,7 @@ use crate::{
 
 use super::{conversation::Conversations, month_section, pinned::one_line, section_of_class};
 use crate::engine::extractive::{
+    annotations,
     candidates::headings,
     parsed_log::{self, ParsedLog},
     sections,
@@ -25,16 +26,14 @@ use crate::engine::extractive::{
 pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
     let mut draft = EngineDraft::default();
     if input.period.grain() == Grain::Month {
-        for (section, item) in input.weeks.iter().flat_map(|week| &week.items) {
-            let section = month_section(section.unwrap_or(SummarySection::Context));
-            push_item(&mut draft.sections, section, item.clone());
-        }
+        copy_weeks(input, &mut draft.sections);
         draft.sections.sort_by_key(|(section, _)| *section);
         return draft;
     }
     let pages: Vec<ParsedLog> = input.logs.iter().map(parsed_log::parse).collect();
     let templates = headings::template_heads(&pages);
     let conversations = Conversations::of(&pages);
+    let ticked = annotations::ticked_tasks(&pages);
     for (p, (page, log)) in pages.iter().zip(input.logs).enumerate() {
         let statement_of: HashMap<u32, usize> = page
             .statements
@@ -83,6 +82,10 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
                 add_citation(item, address);
                 continue;
             }
+            if statement.is_some_and(|s| ticked.contains_key(&(p, s))) {
+                // The line that ticks it off cites both.
+                continue;
+            }
             if let Some(s) = statement.map(|s| &page.statements[s]) {
                 last = section_of_class(sections::class_of(page, s, &s.text[s.label..]));
             }
@@ -91,6 +94,11 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
                 std::mem::replace(&mut pending, Item { text: String::new(), citation: None });
             item.text.push_str(&words);
             add_citation(&mut item, address);
+            let opened = ticked.iter().filter(|(_, done)| statement == Some(done.1) && done.0 == p);
+            for &(page, task) in opened.map(|it| it.0) {
+                let lines = pages[page].statements[task].lines.iter();
+                lines.for_each(|it| add_citation(&mut item, pages[page].address(it.1)));
+            }
             push_item(&mut draft.sections, last, item);
         }
         // Headings without a line below them.
@@ -104,6 +112,24 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
     }
     draft.sections.sort_by_key(|(section, _)| *section);
     draft
+}
+
+/// Copies the bullets of the weeks of a month. What is open in one and done with the same words in a later one is done.
+fn copy_weeks(input: &SummaryInput<'_>, sections: &mut Vec<(SummarySection, Vec<Item>)>) {
+    let section_of = |it: &Option<SummarySection>| it.unwrap_or(SummarySection::Context);
+    let is_done = |at: usize, text: &str| {
+        let later = input.weeks[at + 1..].iter().flat_map(|it| &it.items);
+        let mut done = later.filter(|it| section_of(&it.0) == SummarySection::KeyOutcomes);
+        done.any(|it| it.1.text == text)
+    };
+    for (at, week) in input.weeks.iter().enumerate() {
+        for (section, item) in &week.items {
+            let section = section_of(section);
+            if section != SummarySection::BlockersAndOpenItems || !is_done(at, &item.text) {
+                push_item(sections, month_section(section), item.clone());
+            }
+        }
+    }
 }
 
 fn add_citation(item: &mut Item, address: Address) {

@@ -94,9 +94,11 @@ pub(super) fn role_of(
         let is_former = titles::is_former(page, statement);
         let is_rule =
             !is_former && !titles::is_wish(page, statement) && says_rule(statement, text, words);
-        if is_about_person(text, words) {
-            let wishes = [cue_phrases::PREFERS, cue_phrases::WANTS, cue_phrases::FAVORITE];
-            let wishes = wishes.into_iter().any(|it| words.has(it));
+        let wishes = [cue_phrases::PREFERS, cue_phrases::WANTS, cue_phrases::FAVORITE];
+        let wishes = wishes.into_iter().any(|it| words.has(it));
+        // `From now on never push to main` is a wish of somebody, and an order.
+        let is_order = is_rule && !wishes && words.opens_with(cue_phrases::RULE_OPENERS);
+        if !is_order && is_about_person(text, words) {
             let kind = if wishes { StatementKind::Preference } else { StatementKind::Profile };
             return role(kind, 1.5);
         }
@@ -129,7 +131,8 @@ pub(super) fn role_of(
             _ => {}
         }
     }
-    if class == StatementClass::Open && !is_report && !titles::is_finished(page, statement, text) {
+    let is_open = class == StatementClass::Open && !titles::is_wish(page, statement);
+    if is_open && !is_report && !titles::is_finished(page, statement, text) {
         return role(StatementKind::Open, 0.8);
     }
     // Later in a sentence the same words say what an improvement did.

@@ -32,6 +32,7 @@ use crate::{
     memory::{
         address::{Address, Citation},
         atom::{self, AtomKind},
+        bare_words,
         statement::StatementKind,
         wisdom::WisdomSection,
     },
@@ -314,6 +315,8 @@ struct StatementCollector {
 /// The words of a statement that a bullet may have.
 struct OwnText<'a> {
     own: &'a str,
+    /// Those that are shown: without the label that says who said it in a session.
+    shown: &'a str,
     /// Where they end in the text of the statement, in bytes.
     end: usize,
     keeps_label: bool,
@@ -332,13 +335,17 @@ impl<'a> OwnText<'a> {
         let said = statement.text.get(statement.label..end).unwrap_or_default();
         let spoken = says_label_alone(statement).then(|| said.trim());
         let own = spoken.filter(|it| !refers_back(it)).unwrap_or(own);
+        // Where a session was says nothing about what it says.
+        let lead = bare_words::session_lead(own);
+        let own = lead.map_or(own, |it| own[it.len()..].trim_start());
+        let shown = lead.map_or(own, |_| bare_words::without_session_label(own));
         // Without what was decided on a decision says little.
         let keeps_label = own.len() == statement.text[..end].trim().len();
         let is_labelled = statement.label > 0 && (keeps_label || decides_label(statement));
         let is_statement = !own.ends_with([':', '：', '?', '？', ','])
             && own.contains(char::is_alphabetic)
             && !statement.text.get(statement.label..end).is_some_and(is_secret_mark);
-        is_statement.then_some(Self { own, end, keeps_label, is_labelled })
+        is_statement.then_some(Self { own, shown, end, keeps_label, is_labelled })
     }
 }
 
@@ -394,13 +401,27 @@ impl StatementCollector {
         let named = titles.find_map(|it| self.heads[it].named);
         let all = named.into_iter().chain(things().map(|it| it.entity));
         let first = named.filter(|it| !self.entities.all[*it].is_platform);
-        first.or_else(|| self.main_one(all)).map(subject)
+        // At last, the project in which a session was.
+        let of_session = || {
+            let lead = bare_words::session_lead(&statement.text)?;
+            let named = self.entities.mentions(&WordList::of(lead)).into_iter();
+            self.main_one(named.map(|it| it.entity).filter(|it| !self.is_person(*it)))
+        };
+        first.or_else(|| self.main_one(all)).or_else(of_session).map(subject)
     }
 
     /// Returns the entity that the logs name most, a platform only if there is no other.
     fn main_one(&self, entities: impl Iterator<Item = usize>) -> Option<usize> {
         entities.min_by_key(|it| (self.entities.all[*it].is_platform, *it))
     }
+
+    fn class_of(&self, page: &ParsedLog, index: usize, own: &str) -> StatementClass {
+        match sections::class_of(page, &page.statements[index], own) {
+            StatementClass::Open if self.cured.contains(&index) => StatementClass::Outcome,
+            class => class,
+        }
+    }
+
     fn add(&mut self, page_at: usize, page: &ParsedLog, index: usize) {
         let statement = &page.statements[index];
         if !statement.is_own_words()
@@ -409,24 +430,22 @@ impl StatementCollector {
         {
             return;
         }
-        let Some(OwnText { own, end, keeps_label, is_labelled }) = OwnText::of(statement) else {
+        let Some(OwnText { own, shown, end, keeps_label, is_labelled }) = OwnText::of(statement)
+        else {
             return;
         };
         let words = WordList::of(own);
         let mut own_terms = self.extractor.extract(&words);
         let mut terms = own_terms.clone();
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
-        let class = match sections::class_of(page, statement, own) {
-            StatementClass::Open if self.cured.contains(&index) => StatementClass::Outcome,
-            class => class,
-        };
+        let class = self.class_of(page, index, own);
         let role = role_of(page, statement, (own, &words), class);
         let day = page.stem.date();
         if !self.reads(role.kind, day) {
             return;
         }
         let section = section_of(role.kind);
-        let (mut text, mut added_title) = (own.to_owned(), None);
+        let (mut text, mut added_title) = (shown.to_owned(), None);
         let (head, above) = self.heads_of(page, index);
         let is_clear = terms.stems.len() >= CLEAR_STEMS && !refers_back(own) && !is_labelled;
         // `Options` are those of something.
@@ -439,8 +458,8 @@ impl StatementCollector {
             }
             let of_head = self.extractor.extract(&WordList::of(&title));
             if !of_head.stems.is_subset(&terms.stems) {
-                text = format!("{title}: {own}");
-                let length = text.len() - own.len();
+                text = format!("{title}: {shown}");
+                let length = text.len() - shown.len();
                 added_title = Some(StatementTitle { page: page_at, head, length });
                 lines.extend(&page.heads[head].lines);
                 terms = self.extractor.extract(&WordList::of(&text));
@@ -670,6 +689,9 @@ fn is_guidance(kind: StatementKind) -> bool {
 /// Returns the key of a labelled statement: its label and its heading.
 fn key_of(page: &ParsedLog, statement: &LogStatement, head: Option<usize>) -> Option<u64> {
     const LABEL_WORDS_MAX: usize = 5;
+    if bare_words::session_lead(&statement.text).is_some() {
+        return None;
+    }
     let label = sections::normalized_label(statement.label_text());
     let words = label.split(' ').filter(|it| !it.is_empty()).count();
     if !(1..=LABEL_WORDS_MAX).contains(&words) {

@@ -216,9 +216,41 @@ fn a_number_that_belongs_to_its_word_stays_in_a_title() {
 }
 
 #[test]
+fn a_decision_that_was_taken_back_is_gone() {
+    check(
+        &[
+            "- Decided to paint the hull blue\n- Decided to sell the dinghy in spring\n- Decided to buy the Lofrans anchor\n",
+            "- Changed my mind: the hull gets green paint after all\n",
+            "- Decided against the Lofrans anchor after all\n",
+        ],
+        &[
+            "Decisions: Decided against the Lofrans anchor after all (2026-04-03) [2026-04-03:1]",
+            "Decisions: Changed my mind: the hull gets green paint after all (2026-04-02) [2026-04-02:1]",
+            "Decisions: Decided to sell the dinghy in spring (2026-04-01) [2026-04-01:2]",
+        ],
+    );
+}
+
+#[test]
+fn where_a_session_was_is_left_out() {
+    check(
+        &[
+            "- 10:02 Session in tide-board on feature/long-name-of-a-branch: The gauge of Brest reports to `brest-01` on port 8090\n",
+            "- Session in tide on main: The user decided: SQLite rather than Postgres, because one file is easier to copy\n",
+            "- Session in tide on main: The buoys of Brest are painted yellow by the harbour office\n",
+        ],
+        &[
+            "Decisions: SQLite rather than Postgres, because one file is easier to copy (2026-04-02) [2026-04-02:1]",
+            "Projects: The buoys of Brest are painted yellow by the harbour office (2026-04-03) [2026-04-03:1]",
+            "Projects: The gauge of Brest reports to `brest-01` on port 8090 (2026-04-01) [2026-04-01:1]",
+        ],
+    );
+}
+
+#[test]
 fn what_is_gone_or_only_considered_is_no_state() {
     let state = "- Four accounts of the harbour office at `brest-01`, port 8090\n";
-    for title in ["What was lost", "Integration ideas", "Options", "Proposed changes"] {
+    for title in ["What was lost", "Integration ideas", "Ideas", "Options", "Proposed changes"] {
         check(&[&format!("## Pump house\n\n### {title}\n\n{state}")], &[]);
     }
     assert_eq!(bullets(&[&format!("## Pump house\n\n{state}")], 8_000, &|_, _| false).len(), 1);
@@ -234,9 +266,9 @@ fn a_label_is_no_value_of_rules() {
             "- Session in tide on main: My name is Lena and I live in Bergen\n",
         ],
         &[
-            "How to work: Session in tide on main: From now on never push to main directly [2026-04-02:1]",
+            "How to work: From now on never push to main directly [2026-04-02:1]",
             "How to work: Garden work: never water after ten in the morning [2026-04-01:1]",
-            "People: Session in tide on main: My name is Lena and I live in Bergen [2026-04-04:1]",
+            "People: My name is Lena and I live in Bergen [2026-04-04:1]",
             "Projects: Garden work: raspberries cut today, all of them (2026-04-03) [2026-04-03:1]",
         ],
     );
