@@ -7,6 +7,7 @@
 //!   [`status`], [`usage`], [`forecast`]: what is read.
 //! - [`log`](mod@log), [`correct`], [`review`], [`undo`], [`compact`]: what is written. [`run_lock`] waits for other
 //!   processes, [`run_reporter`] is how a run reports meanwhile.
+//! - `worker` works on one root of a fleet (feature `fleet`).
 //! - [`page`] is what serves the local page.
 //!
 //! Nothing here reads arguments, prints, or asks. The hints of errors name commands, whoever the caller is.
@@ -32,4 +33,6 @@ pub(crate) mod status;
 pub(crate) mod trace;
 pub(crate) mod undo;
 pub(crate) mod usage;
+#[cfg(feature = "fleet")]
+pub(crate) mod worker;
 pub(crate) mod workspace;
