@@ -27,11 +27,11 @@ impl Drop for ServerProcess {
     }
 }
 
-fn is_wanted() -> bool {
+pub(crate) fn is_wanted() -> bool {
     std::env::var("MEMOIRD_FLEET").is_ok_and(|it| it == "1")
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
