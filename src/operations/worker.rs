@@ -128,6 +128,7 @@ impl WorkerTask<'_> {
             Err(WorkError::Lost) => {
                 return Ok(self.report("lost", &FinishedRun::failed(None, "the lease was lost")));
             }
+            // What failed was work on the generation of the claim; a newer one is due by itself.
             Err(WorkError::BadCopy(why)) => {
                 let error = CommandError::new(CommandErrorKind::Data, why.clone());
                 ("failed", FinishedRun::failed(Some(backoff(attempts)), &why), Some(error))
@@ -137,6 +138,8 @@ impl WorkerTask<'_> {
                 ("failed", FinishedRun::failed(Some(backoff(attempts)), &why), Some(error))
             }
         };
+        let claimed = self.lease.map_or(0, |it| u64::try_from(it.1.generation).unwrap_or(0));
+        let finished = FinishedRun { generation: finished.generation.max(claimed), ..finished };
         let mut report = self.report(outcome, &finished);
         if let Some((claims, lease)) = self.lease {
             let end = FinishedRoot {

@@ -57,6 +57,8 @@ impl Fleet {
         let args = ["bundle", "push", &url];
         let mut command = root.command(&args);
         command.env("MEMOIRD_CLAIMS", self.postgres.url());
+        // As the workers have it: what is due depends on it.
+        command.env("MEMOIRD_WISDOM_DIGEST", "true");
         command.envs(self.variables.iter().cloned());
         let output = root.finish(command, &args).ok();
         assert!(!output.stderr.contains("not reported"), "{output}");

@@ -23,6 +23,7 @@ mod postgres;
 mod round_trip;
 mod s3;
 mod servers;
+mod spending;
 #[path = "../it/support/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the tests of the program use the rest")]
 mod support;

@@ -28,14 +28,19 @@ struct Faults {
 type Objects = BTreeMap<String, (Vec<u8>, String)>;
 
 /// A bucket in memory.
-struct Bucket {
-    server: Server,
+pub(crate) struct Bucket {
+    pub(crate) server: Server,
     objects: Arc<Mutex<Objects>>,
 }
 
 const URL: &str = "s3://team/lex";
 
 impl Bucket {
+    /// Returns a bucket that does what a bundle needs.
+    pub(crate) fn good() -> Self {
+        Self::new(Faults::default())
+    }
+
     fn new(faults: Faults) -> Self {
         let objects: Arc<Mutex<Objects>> = Arc::default();
         let shared = Arc::clone(&objects);

@@ -11,6 +11,7 @@ use rustix::process::Signal;
 use crate::{
     assert_same_files, check, compacted,
     fleet_home::{Fleet, finish, signal, written_twice},
+    servers::Bucket,
     support::{Root, await_pause, files::Files},
 };
 
@@ -68,6 +69,36 @@ fn a_worker_writes_what_a_run_on_the_machine_would_and_then_has_nothing_to_do() 
     let report = report.ok().json_as("worker");
     assert_eq!(report["written"], 0);
     assert_eq!(report["generation"], 2);
+}
+
+#[test]
+fn roots_that_are_not_due_cost_no_request() {
+    let bucket = Bucket::good();
+    let variables = [
+        ("AWS_ENDPOINT_URL", bucket.server.url()),
+        ("AWS_ALLOW_HTTP", "true".to_owned()),
+        ("AWS_ACCESS_KEY_ID", "testing".to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", "testing".to_owned()),
+        ("AWS_REGION", "us-east-1".to_owned()),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value)).into();
+    let dir = tempfile::tempdir().unwrap();
+    let Some(fleet) = Fleet::with_store(dir, "s3://team".to_owned(), variables) else { return };
+    for number in 0..5 {
+        fleet.push(&numbered(number, 9), &format!("acme/lexicon-{number}"));
+    }
+    fleet.run(&["--until-idle"]).ok();
+    let before = bucket.server.count();
+    fleet.run(&["--until-idle"]).ok();
+    assert_eq!(bucket.server.count(), before);
+    // A log of one of them: the others are not asked about.
+    let machine = fleet.pull("acme/lexicon-3");
+    machine.run(&["log", "One more"]).ok();
+    fleet.push(&machine, "acme/lexicon-3");
+    let before = bucket.server.count();
+    check(&fleet.run(&["--until-idle"]), 0, &["acme/lexicon-3: "]);
+    let requests = bucket.server.count() - before;
+    assert!((1..=14).contains(&requests), "{requests}");
 }
 
 #[test]
