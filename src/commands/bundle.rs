@@ -167,8 +167,7 @@ fn report_push(
     let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
     let engine = configured::engine_id(&root.settings.settings);
     let selection = Selection::default();
-    let plan =
-        compaction::plan_snapshot(&view, &root.settings, &engine, &selection, call.now);
+    let plan = compaction::plan_snapshot(&view, &root.settings, &engine, &selection, call.now);
     let quiet = root.settings.settings.compaction.quiet.as_duration();
     let due = next_due(&plan, call.now, quiet);
     Ok(Claims::open(claims)?.report(name, generation, due)?)

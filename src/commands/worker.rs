@@ -158,9 +158,8 @@ pub(super) fn run(global: &GlobalArgs, args: &WorkerArgs, ui: &Ui) -> CommandRes
 /// Creates the tables of the claims database.
 fn create_tables(url: Option<&str>, ui: &Ui) -> CommandResult {
     let Some(url) = url else {
-        return Err(CommandError::usage("--init-claims needs the claims database").hint(
-            "memoird worker --init-claims --claims postgres://USER@HOST/DATABASE",
-        ));
+        return Err(CommandError::usage("--init-claims needs the claims database")
+            .hint("memoird worker --init-claims --claims postgres://USER@HOST/DATABASE"));
     };
     let was_missing = Claims::create_tables(url)?;
     if Claims::open(url)?.bypasses_policies()? {
@@ -520,8 +519,7 @@ impl StopSignal {
         let (flag, target) = (Arc::clone(&is_set), Arc::clone(&child));
         let failed =
             |error: std::io::Error| CommandError::cannot_write(format!("no signals: {error}"));
-        let runtime =
-            runtime::Builder::new_current_thread().enable_io().build().map_err(failed)?;
+        let runtime = runtime::Builder::new_current_thread().enable_io().build().map_err(failed)?;
         let guard = runtime.enter();
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;

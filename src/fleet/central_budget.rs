@@ -6,9 +6,7 @@
 
 use std::sync::Arc;
 
-use super::claims::{
-    CallReservation, Claims, ExhaustedLimit, Lease, Reserved, error::ClaimsError,
-};
+use super::claims::{CallReservation, Claims, ExhaustedLimit, Lease, Reserved, error::ClaimsError};
 use crate::{
     model::{
         CallError,

@@ -557,11 +557,7 @@ impl Push<'_, '_> {
             format: FORMAT,
             memoird: env!("CARGO_PKG_VERSION").to_owned(),
             root: root.map_or_else(new_id, Ok)?,
-            tenant: self
-                .request
-                .tenant
-                .clone()
-                .or_else(|| before.and_then(|it| it.tenant.clone())),
+            tenant: self.request.tenant.clone().or_else(|| before.and_then(|it| it.tenant.clone())),
             generation: before.map_or(0, |it| it.generation) + 1,
             publication: new_id()?,
             forgets: before.map_or(0, |it| it.forgets) + u64::from(removing),

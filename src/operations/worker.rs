@@ -326,12 +326,9 @@ pub(crate) fn create_private(folder: &Path) -> CommandResult<()> {
 
 fn remove_copy(folder: &Path) -> CommandResult<()> {
     match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(CommandError::cannot_write(format!(
-                "cannot remove `{}`: {error}",
-                folder.display()
-            )))
-        }
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(
+            CommandError::cannot_write(format!("cannot remove `{}`: {error}", folder.display())),
+        ),
         _ => Ok(()),
     }
 }
@@ -361,7 +358,8 @@ fn open_copy(
     }
     if described.memory_dir != settings.memory_dir.to_string_lossy() {
         let dir = Path::new(&described.memory_dir).components();
-        settings.memory_dir = dir.filter(|it| !matches!(it, std::path::Component::CurDir)).collect();
+        settings.memory_dir =
+            dir.filter(|it| !matches!(it, std::path::Component::CurDir)).collect();
     }
     let vault = Vault::for_root(&settings).map_err(CommandError::from)?;
     let rules = vault.rules();
@@ -400,10 +398,9 @@ impl From<ClaimsError> for CommandError {
                 CommandErrorKind::Unavailable,
                 "check the address and the network; nothing is claimed, published or spent meanwhile",
             ),
-            ClaimsErrorKind::Denied => (
-                CommandErrorKind::Unavailable,
-                "check user, password and database of --claims",
-            ),
+            ClaimsErrorKind::Denied => {
+                (CommandErrorKind::Unavailable, "check user, password and database of --claims")
+            }
             ClaimsErrorKind::NoTables => {
                 (CommandErrorKind::Config, "`memoird worker --init-claims` creates them")
             }

@@ -1,8 +1,7 @@
 //! One budget for all workers: limits hold under races and kills, and nothing is paid twice.
 
 use std::{
-    fs,
-    thread,
+    fs, thread,
     time::{Duration, Instant},
 };
 
@@ -14,7 +13,8 @@ use crate::{
     support::{Root, await_pause, server::Server},
 };
 
-const LOG: &str = "# Log\n\n- Decided: the west crane stays blue, 12 parts\n- Backfill complete, 951 rows\n";
+const LOG: &str =
+    "# Log\n\n- Decided: the west crane stays blue, 12 parts\n- Backfill complete, 951 rows\n";
 
 /// Returns a fleet whose workers call this model; `None` without PostgreSQL.
 fn with_model(server: &Server) -> Option<Fleet> {

@@ -1,8 +1,7 @@
 //! Workers: what they do to a root, who may do it, and what happens when they die.
 
 use std::{
-    fs,
-    thread,
+    fs, thread,
     time::{Duration, Instant},
 };
 
@@ -40,11 +39,7 @@ fn undisturbed(root: &Root) -> Files {
 
 #[track_caller]
 fn assert_files(found: &Files, expected: &Files, what: &str) {
-    assert_eq!(
-        found.keys().collect::<Vec<_>>(),
-        expected.keys().collect::<Vec<_>>(),
-        "{what}"
-    );
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "{what}");
     for (path, text) in expected {
         assert!(found.get(path) == Some(text), "{what}: {path} differs");
     }
@@ -291,7 +286,8 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
     }
 }

@@ -59,7 +59,8 @@ impl Connection {
         }
         config.connect_timeout(CONNECT_TIMEOUT).application_name("memoird");
         // As the programs of PostgreSQL do.
-        if let Some(password) = std::env::var("PGPASSWORD").ok().filter(|_| config.get_password().is_none())
+        if let Some(password) =
+            std::env::var("PGPASSWORD").ok().filter(|_| config.get_password().is_none())
         {
             config.password(password);
         }

@@ -131,7 +131,8 @@ impl Claims {
     /// Connects, and checks the version of the tables.
     pub(crate) fn open(url: &str) -> Result<Self, ClaimsError> {
         let mut claims = Self { connection: Connection::new(url)?, nonce: String::new() };
-        let found = claims.connection.query("SELECT to_regclass('memoird.meta') IS NOT NULL", &[])?;
+        let found =
+            claims.connection.query("SELECT to_regclass('memoird.meta') IS NOT NULL", &[])?;
         if !found.first().is_some_and(|it| it.get(0)) {
             let server = &claims.connection.server;
             return Err(ClaimsError::new(ClaimsErrorKind::NoTables, server, ""));
@@ -310,9 +311,7 @@ impl Claims {
 
     /// Puts each tenant into the line at the right place, and removes old runs and replies.
     pub(crate) fn sweep(&self) -> Result<(), ClaimsError> {
-        self.connection
-            .query_within(SWEEP_TIMEOUT, "SELECT memoird.sweep()::text", &[])
-            .map(drop)
+        self.connection.query_within(SWEEP_TIMEOUT, "SELECT memoird.sweep()::text", &[]).map(drop)
     }
 
     /// Reserves a call under all limits.
@@ -341,9 +340,8 @@ impl Claims {
             ],
         )?;
         let answer: String = rows.first().ok_or_else(|| self.no_answer())?.get(0);
-        let answer: ReserveAnswer = serde_json::from_str(&answer).map_err(|e| {
-            ClaimsError::new(ClaimsErrorKind::Failed, &self.connection.server, e)
-        })?;
+        let answer: ReserveAnswer = serde_json::from_str(&answer)
+            .map_err(|e| ClaimsError::new(ClaimsErrorKind::Failed, &self.connection.server, e))?;
         Ok(match answer {
             ReserveAnswer { call: Some(call), .. } => Reserved::Call(call),
             ReserveAnswer { exhausted: Some(it), .. } => Reserved::Exhausted(it),
@@ -402,11 +400,7 @@ impl Claims {
     ) -> Result<Option<String>, ClaimsError> {
         let rows = self.connection.query(
             "SELECT memoird.stored_reply($1, $2, $3)",
-            &[
-                (&root.tenant(), Type::TEXT),
-                (&root.id(), Type::TEXT),
-                (&fingerprint, Type::TEXT),
-            ],
+            &[(&root.tenant(), Type::TEXT), (&root.id(), Type::TEXT), (&fingerprint, Type::TEXT)],
         )?;
         Ok(rows.first().and_then(|it| it.get(0)))
     }

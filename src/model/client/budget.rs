@@ -84,8 +84,8 @@ impl ModelClient {
             price_date: price.map(|it| it.date),
         };
         let reserved = self.ledger(|it| it.reserve(&call, budgets))?;
-        let reserved = reserved
-            .map_err(|exhausted| CallError::BudgetExhausted(budget_message(&exhausted)))?;
+        let reserved =
+            reserved.map_err(|exhausted| CallError::BudgetExhausted(budget_message(&exhausted)))?;
         #[cfg(feature = "fleet")]
         if let Some(shared_call) = shared_call {
             self.state().shared_calls.push((reserved, shared_call));

@@ -41,8 +41,6 @@ use super::{
     recording::Recording,
     telemetry, token_estimate,
 };
-#[cfg(feature = "fleet")]
-use crate::{model::shared_spending::SharedSpending, store::db::ledger::CallId};
 use crate::{
     clock,
     config::api_key::Secret,
@@ -55,6 +53,8 @@ use crate::{
         fs::vault::Vault,
     },
 };
+#[cfg(feature = "fleet")]
+use crate::{model::shared_spending::SharedSpending, store::db::ledger::CallId};
 
 /// What a [`ModelClient`] is made of.
 pub struct ModelClientConfig {
