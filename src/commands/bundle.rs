@@ -73,7 +73,7 @@ struct PushArgs {
     #[arg(long)]
     accept_missing: bool,
     /// Report the push to this claims database, so that a worker compacts the folder when it is due; the address must
-    /// end with TENANT/ROOT. Default: MEMOIRD_CLAIMS
+    /// end with TENANT/ROOT. Default: `MEMOIRD_CLAIMS`
     #[arg(long, value_name = "URL")]
     claims: Option<String>,
     /// Show what would be published, and change nothing

@@ -56,7 +56,7 @@ pub(super) struct WorkerArgs {
     /// The address below which the bundles are (file, s3, gs, or az)
     #[arg(long, value_name = "URL", required_unless_present = "init_claims")]
     store: Option<String>,
-    /// The claims database: postgres://USER@HOST/DATABASE. Default: `MEMOIRD_CLAIMS`
+    /// The claims database, as `postgres://USER@HOST/DATABASE`. Default: `MEMOIRD_CLAIMS`
     #[arg(long, value_name = "URL")]
     claims: Option<String>,
     /// Work on this root once, due or not, as TENANT/ROOT; without --claims the store alone decides who publishes
@@ -217,10 +217,7 @@ impl Session<'_> {
         };
         let lease = claims.as_ref().zip(lease.as_ref());
         let task = WorkerTask { root, lease, should_stop: &should_stop };
-        let (report, error) = match task.run(&self.worker, self.ui) {
-            Ok(report) => (report, None),
-            Err((report, error)) => (report, Some(error)),
-        };
+        let (report, error) = task.run(&self.worker, self.ui);
         if let Some(error) = error {
             return Err(error);
         }
@@ -257,18 +254,16 @@ impl Session<'_> {
                         lease: Some((&claims, &lease)),
                         should_stop: &should_stop,
                     };
-                    let report = match task.run(&self.worker, self.ui) {
-                        Ok(report) => report,
-                        Err((report, error)) => {
-                            self.ui.warn(format!("{}: {error}", lease.root));
-                            if error.kind() == CommandErrorKind::Unavailable {
-                                outage.pause(&self.stop);
-                            }
-                            report
-                        }
-                    };
+                    let (report, error) = task.run(&self.worker, self.ui);
+                    if let Some(error) = &error {
+                        self.ui.warn(format!("{}: {error}", lease.root));
+                    } else {
+                        self.show(&report);
+                    }
+                    if error.is_some_and(|it| it.kind() == CommandErrorKind::Unavailable) {
+                        outage.pause(&self.stop);
+                    }
                     totals.count(&report);
-                    self.show(&report);
                 }
                 Ok(_) if is_turn || self.args.until_idle => break,
                 Ok(_) => self.stop.pause(PAUSE_MAX),
@@ -279,7 +274,7 @@ impl Session<'_> {
                 }
             }
         }
-        self.end(&totals)
+        Ok(self.end(&totals))
     }
 
     /// Takes turns: the tenant that has waited longest is served by a process of its own.
@@ -428,13 +423,13 @@ impl Session<'_> {
         }
     }
 
-    fn end(&self, totals: &WorkerTotals) -> CommandResult {
+    fn end(&self, totals: &WorkerTotals) -> ExitCode {
         if self.ui.is_json() {
             self.ui.json(totals);
         }
         let is_turn = self.args.roots_max.is_some();
         // The failures of a turn are recorded with the roots.
-        Ok(super::error_report::exit_code_if_failed(totals.failed > 0 && !is_turn))
+        super::error_report::exit_code_if_failed(totals.failed > 0 && !is_turn)
     }
 }
 

@@ -38,7 +38,7 @@ impl SharedSpending for CentralBudget {
     }
 
     fn stored_reply(&self, fingerprint: &str) -> Result<Option<String>, CallError> {
-        self.claims.stored_reply(&self.lease.root, fingerprint).map_err(no_call)
+        self.claims.stored_reply(&self.lease.root, fingerprint).map_err(|it| no_call(&it))
     }
 
     fn reserve(
@@ -48,7 +48,7 @@ impl SharedSpending for CentralBudget {
     ) -> Result<i64, CallError> {
         let SharedReservation { fingerprint, day, tokens, usd } = *call;
         let call = CallReservation { fingerprint, day, tokens, usd };
-        match self.claims.reserve(&self.lease, &call, budgets).map_err(no_call)? {
+        match self.claims.reserve(&self.lease, &call, budgets).map_err(|it| no_call(&it))? {
             Reserved::Call(number) => Ok(number),
             Reserved::Exhausted(limit) => Err(CallError::BudgetExhausted(message(&limit))),
             Reserved::Lost => {
@@ -58,15 +58,15 @@ impl SharedSpending for CentralBudget {
     }
 
     fn store_reply(&self, fingerprint: &str, reply: &str) -> Result<(), CallError> {
-        self.claims.store_reply(&self.lease.root, fingerprint, reply).map_err(no_call)
+        self.claims.store_reply(&self.lease.root, fingerprint, reply).map_err(|it| no_call(&it))
     }
 
     fn settle(&self, call: i64, outcome: &str, used: Option<(u64, f64)>) -> Result<(), CallError> {
-        self.claims.settle(self.lease.root.tenant(), call, outcome, used).map_err(no_call)
+        self.claims.settle(self.lease.root.tenant(), call, outcome, used).map_err(|it| no_call(&it))
     }
 }
 
-fn no_call(error: ClaimsError) -> CallError {
+fn no_call(error: &ClaimsError) -> CallError {
     CallError::Ledger(error.to_string())
 }
 

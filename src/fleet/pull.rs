@@ -126,6 +126,12 @@ pub(crate) fn fetch_root_file(vault: &Vault, url: &str) -> Result<Option<String>
     Ok(Some(String::from_utf8_lossy(content).into_owned()))
 }
 
+/// Returns whether a store has another manifest than the known one. Costs one conditional request.
+pub(crate) fn has_changed(url: &str, known: Option<&ObjectVersion>) -> Result<bool, BundleError> {
+    let fetched = fetch_manifest(&*storage::open(url)?, known)?;
+    Ok(matches!(fetched, FetchedObject::Found(..)))
+}
+
 /// What a manifest says about a root whose folder does not exist yet.
 pub(crate) struct BundleDescription {
     pub(crate) agent_name: String,

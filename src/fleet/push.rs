@@ -70,6 +70,7 @@ pub(crate) struct BundleRoot<'a> {
 
 /// What a push is asked to do.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 pub(crate) struct PushRequest {
     /// Paths in conflict of which one's own version is published.
     pub(crate) mine: BTreeSet<String>,

@@ -31,11 +31,11 @@ pub(crate) fn sweep(claims: &Claims, store: &str) -> Result<SweepReport, BundleE
         let Some(Ok(root)) = name.map(str::parse::<RootName>) else { continue };
         report.roots += 1;
         let known = claims.known_root(&root)?;
-        if known.is_some_and(|(_, at)| at.is_some_and(|it| it >= object.modified)) {
+        if known.and_then(|it| it.reported_at).is_some_and(|it| it >= object.modified) {
             continue;
         }
         match found_generation(&*storage, store, &root, &object.key) {
-            Ok(generation) if known.is_some_and(|it| it.0 >= generation) => {}
+            Ok(generation) if known.is_some_and(|it| it.generation >= generation) => {}
             Ok(generation) => {
                 claims.report(&root, generation, Some(std::time::Duration::ZERO))?;
                 report.reported += 1;

@@ -110,13 +110,13 @@ enum WorkError {
 }
 
 impl WorkerTask<'_> {
-    /// Works on the root, ends the lease, and returns what was done. An error is in the report; nothing is raised,
-    /// except that the claims database does not confirm the end.
+    /// Works on the root, ends the lease, and returns what was done, and the error if the work was not done at all or
+    /// its end not recorded.
     pub(crate) fn run(
         &self,
         worker: &Worker,
         reporter: &dyn RunReporter,
-    ) -> Result<WorkerReport, (WorkerReport, CommandError)> {
+    ) -> (WorkerReport, Option<CommandError>) {
         let heartbeat =
             self.lease.map(|(claims, lease)| Heartbeat::start(Arc::clone(claims), lease.clone()));
         let is_lost = || heartbeat.as_ref().is_some_and(Heartbeat::is_lost);
@@ -126,7 +126,8 @@ impl WorkerTask<'_> {
         let (outcome, finished, error) = match done {
             Ok(it) => (if it.problem.is_none() { "done" } else { "failed" }, it, None),
             Err(WorkError::Lost) => {
-                return Ok(self.report("lost", &FinishedRun::failed(None, "the lease was lost")));
+                let lost = FinishedRun::failed(None, "the lease was lost");
+                return (self.report("lost", &lost), None);
             }
             // What failed was work on the generation of the claim; a newer one is due by itself.
             Err(WorkError::BadCopy(why)) => {
@@ -152,13 +153,10 @@ impl WorkerTask<'_> {
                 Ok(true) => {}
                 Ok(false) => report.outcome = "lost",
                 // The lease ends by itself, and the next worker finds nothing to do.
-                Err(failed) => return Err((report, failed.into())),
+                Err(failed) => return (report, Some(failed.into())),
             }
         }
-        match error {
-            Some(error) => Err((report, error)),
-            None => Ok(report),
-        }
+        (report, error)
     }
 
     fn report(&self, outcome: &'static str, run: &FinishedRun) -> WorkerReport {

@@ -56,14 +56,23 @@ impl Bucket {
         root.finish(self.command(root, args), args)
     }
 
+    /// Returns the variables with its address and credentials.
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
+        let url = self.server.url();
+        [
+            ("AWS_ENDPOINT_URL", &url[..]),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_ACCESS_KEY_ID", "testing"),
+            ("AWS_SECRET_ACCESS_KEY", "testing"),
+            ("AWS_REGION", "us-east-1"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+    }
+
     fn command(&self, root: &Root, args: &[&str]) -> Command {
         let mut command = root.command(args);
-        command
-            .env("AWS_ENDPOINT_URL", self.server.url())
-            .env("AWS_ALLOW_HTTP", "true")
-            .env("AWS_ACCESS_KEY_ID", "testing")
-            .env("AWS_SECRET_ACCESS_KEY", "testing")
-            .env("AWS_REGION", "us-east-1");
+        command.envs(self.variables());
         command
     }
 }

@@ -91,8 +91,10 @@ fn ten_workers_never_exceed_a_limit_though_they_are_killed() {
     let charged = "SELECT amount FROM memoird.spent WHERE tenant = '' AND unit = 'calls' AND period LIKE '%-13'";
     let held = "SELECT coalesce(sum(amount), 0) FROM memoird.tranche WHERE unit = 'calls' AND period LIKE '%-13'";
     let number = |query: &str| -> f64 { fleet.postgres.admin(query).parse().unwrap() };
-    assert!((number(charged) - number(held) - calls("%") as f64).abs() < 1e-6);
-    let refused = fleet.run(&["--once", "tenant-1/desk-1"]);
+    let reserved = number("SELECT count(*) FROM memoird.ledger");
+    assert!((number(charged) - number(held) - reserved).abs() < 1e-6);
+    fleet.push(&root(100), "tenant-1/desk-100");
+    let refused = fleet.run(&["--once", "tenant-1/desk-100"]);
     check(&refused, 1, &["budget of the day is exhausted", "memoird.cap"]);
     assert_eq!(server.count(), sent);
 }

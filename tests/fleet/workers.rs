@@ -69,14 +69,7 @@ fn a_worker_writes_what_a_run_on_the_machine_would_and_then_has_nothing_to_do() 
 #[test]
 fn roots_that_are_not_due_cost_no_request() {
     let bucket = Bucket::good();
-    let variables = [
-        ("AWS_ENDPOINT_URL", bucket.server.url()),
-        ("AWS_ALLOW_HTTP", "true".to_owned()),
-        ("AWS_ACCESS_KEY_ID", "testing".to_owned()),
-        ("AWS_SECRET_ACCESS_KEY", "testing".to_owned()),
-        ("AWS_REGION", "us-east-1".to_owned()),
-    ];
-    let variables = variables.map(|(name, value)| (name.to_owned(), value)).into();
+    let variables = bucket.variables();
     let dir = tempfile::tempdir().unwrap();
     let Some(fleet) = Fleet::with_store(dir, "s3://team".to_owned(), variables) else { return };
     for number in 0..5 {
@@ -94,6 +87,40 @@ fn roots_that_are_not_due_cost_no_request() {
     check(&fleet.run(&["--until-idle"]), 0, &["acme/lexicon-3: "]);
     let requests = bucket.server.count() - before;
     assert!((1..=14).contains(&requests), "{requests}");
+}
+
+#[test]
+fn what_reads_memory_on_an_agents_machine_first_brings_what_workers_published() {
+    let bucket = Bucket::good();
+    let variables = bucket.variables();
+    let dir = tempfile::tempdir().unwrap();
+    let fleet = Fleet::with_store(dir, "s3://team".to_owned(), variables.clone());
+    let Some(fleet) = fleet else { return };
+    let machine = numbered(1, 9);
+    machine.append("memoird.yaml", "writer: fleet\n");
+    fleet.push(&machine, "acme/lexicon");
+    let run = |args: &[&str]| {
+        let before = bucket.server.count();
+        let mut command = machine.command(args);
+        command.envs(variables.iter().cloned());
+        (machine.finish(command, args).ok().stdout, bucket.server.count() - before)
+    };
+    assert_eq!(run(&["search", "crane"]).1, 1);
+    assert!(!machine.path("WISDOM.md").exists());
+    fleet.run(&["--until-idle"]).ok();
+    let (context, requests) = run(&["context"]);
+    assert!(machine.path("WISDOM.md").is_file());
+    assert!(context.contains("ticket"), "{context}");
+    assert!(requests <= 6, "{requests}");
+    assert_eq!(run(&["context"]), (context, 1));
+    // Without an answer, the copy is read as it is.
+    drop(bucket);
+    let mut command = machine.command(&["context"]);
+    command.envs(variables).env("AWS_ENDPOINT_URL", "http://127.0.0.1:1");
+    let started = Instant::now();
+    let offline = machine.finish(command, &["context"]).ok();
+    assert!(offline.stdout.contains("ticket"), "{offline}");
+    assert!(started.elapsed() < Duration::from_secs(10));
 }
 
 #[test]

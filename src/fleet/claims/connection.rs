@@ -113,15 +113,13 @@ impl Connection {
         limit: Duration,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, ClaimsError> {
-        match timeout(limit, call).await {
-            Ok(result) => result.map_err(|e| self.failed(&e)),
-            Err(_) => {
-                // The answer may still come, to nobody.
-                *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
-                let reason = format!("no answer within {} s", limit.as_secs());
-                Err(ClaimsError::new(ClaimsErrorKind::Unreachable, &self.server, reason))
-            }
+        if let Ok(result) = timeout(limit, call).await {
+            return result.map_err(|e| self.failed(&e));
         }
+        // The answer may still come, to nobody.
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let reason = format!("no answer within {} s", limit.as_secs());
+        Err(ClaimsError::new(ClaimsErrorKind::Unreachable, &self.server, reason))
     }
 
     async fn client(&self) -> Result<Arc<Client>, ClaimsError> {
@@ -132,13 +130,11 @@ impl Connection {
         let tls = RustlsConnector::new()
             .map_err(|e| ClaimsError::new(ClaimsErrorKind::Failed, &self.server, e))?;
         let connected = timeout(CONNECT_TIMEOUT * 2, self.config.connect(tls)).await;
-        let (client, connection) = match connected {
-            Ok(connected) => connected.map_err(|e| self.failed(&e))?,
-            Err(_) => {
-                let reason = "no answer";
-                return Err(ClaimsError::new(ClaimsErrorKind::Unreachable, &self.server, reason));
-            }
+        let Ok(connected) = connected else {
+            let server = &self.server;
+            return Err(ClaimsError::new(ClaimsErrorKind::Unreachable, server, "no answer"));
         };
+        let (client, connection) = connected.map_err(|e| self.failed(&e))?;
         // Ends with the connection. Its error also fails the calls that wait.
         self.runtime.spawn(async move { drop(connection.await) });
         let client = Arc::new(client);

@@ -91,6 +91,13 @@ pub(crate) struct FinishedRoot {
     pub(crate) drops_replies: bool,
 }
 
+/// What was last reported about a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KnownRoot {
+    pub(crate) generation: u64,
+    pub(crate) reported_at: Option<chrono::DateTime<chrono::Utc>>,
+}
+
 /// A call of a model, as it is reserved.
 #[derive(Clone, Debug)]
 pub(crate) struct CallReservation<'a> {
@@ -288,18 +295,16 @@ impl Claims {
         rows.map(drop)
     }
 
-    /// Returns the generation that was last reported, and when; `None` for an unknown root.
-    pub(crate) fn known_root(
-        &self,
-        root: &RootName,
-    ) -> Result<Option<(u64, Option<chrono::DateTime<chrono::Utc>>)>, ClaimsError> {
+    /// Returns what was last reported; `None` for an unknown root.
+    pub(crate) fn known_root(&self, root: &RootName) -> Result<Option<KnownRoot>, ClaimsError> {
         let rows = self.connection.query(
             "SELECT gen, reported_at FROM memoird.known_root($1, $2)",
             &[(&root.tenant(), Type::TEXT), (&root.id(), Type::TEXT)],
         )?;
         Ok(rows.first().map(|row| {
             let generation: i64 = row.get(0);
-            (u64::try_from(generation).unwrap_or(0), row.get(1))
+            let generation = u64::try_from(generation).unwrap_or(0);
+            KnownRoot { generation, reported_at: row.get(1) }
         }))
     }
 
@@ -358,8 +363,7 @@ impl Claims {
         used: Option<(u64, f64)>,
     ) -> Result<(), ClaimsError> {
         #[expect(clippy::cast_precision_loss, reason = "no call has 2^52 tokens")]
-        let tokens = used.map(|it| it.0 as f64);
-        let usd = used.map(|it| it.1);
+        let (tokens, price) = used.map(|(tokens, usd)| (tokens as f64, usd)).unzip();
         let rows = self.connection.query(
             "SELECT memoird.settle_call($1, $2, $3, $4, $5)::text",
             &[
@@ -367,7 +371,7 @@ impl Claims {
                 (&call, Type::INT8),
                 (&outcome, Type::TEXT),
                 (&tokens, Type::FLOAT8),
-                (&usd, Type::FLOAT8),
+                (&price, Type::FLOAT8),
             ],
         );
         rows.map(drop)

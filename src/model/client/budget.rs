@@ -150,11 +150,10 @@ impl ModelClient {
         maybe_charged_requests: u32,
     ) {
         let Some(shared) = &self.shared else { return };
-        let number = {
-            let mut state = self.state();
-            let at = state.shared_calls.iter().position(|it| it.0 == call);
-            at.map(|at| state.shared_calls.swap_remove(at).1)
-        };
+        let mut open = std::mem::take(&mut self.state().shared_calls);
+        let at = open.iter().position(|it| it.0 == call);
+        let number = at.map(|at| open.swap_remove(at).1);
+        self.state().shared_calls.extend(open);
         let Some(number) = number else { return };
         // An earlier try may have cost as much as this one, so the worst case is right.
         let used = charge.filter(|_| maybe_charged_requests == 0);
