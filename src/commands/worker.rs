@@ -481,7 +481,7 @@ fn owner() -> String {
     let host = rustix::system::uname();
     let host = host.nodename().to_string_lossy();
     let mut bytes = [0_u8; 8];
-    // Without randomness the fence still tells claims apart.
+    // Without randomness the fence still distinguishes claims.
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     format!("{host}/{}/{:016x}", std::process::id(), u64::from_le_bytes(bytes))
 }
