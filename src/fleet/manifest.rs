@@ -270,6 +270,7 @@ mod tests {
             format: FORMAT,
             memoird: "0.1.0".to_owned(),
             root: "0".repeat(32),
+            tenant: None,
             generation: 3,
             publication: "1".to_owned(),
             forgets: 0,
