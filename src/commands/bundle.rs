@@ -9,11 +9,16 @@ use serde::Serialize;
 
 use super::{GlobalArgs, error_report::exit_code_if_failed, ui::Ui};
 use crate::{
+    compaction::{self, plan::Selection},
     config::root::ROOT_FILE_NAME,
+    engine::configured,
     fleet::{
+        claims::Claims,
         error::BundleError,
+        next_due::next_due,
         pull::{self, PullReport, PullRequest, StatusReport},
         push::{self, PathNote, PushReport, PushRequest},
+        root_name::RootName,
         state::BundleState,
         storage::{StorageErrorKind, StorageScheme, normalized_url},
     },
@@ -25,7 +30,7 @@ use crate::{
         workspace::{Invocation, MemoryRoot},
     },
     recall::search,
-    store::fs::vault::settings_files,
+    store::{db::lineage::Lineage, fs::vault::settings_files},
 };
 
 /// Publish a memory folder to object storage, or bring it from there
@@ -72,6 +77,10 @@ struct PushArgs {
     /// Publish the removal of many files
     #[arg(long)]
     accept_missing: bool,
+    /// Report the push to this claims database, so that a worker compacts the folder when it is due; the address must
+    /// end with TENANT/ROOT. Default: `MEMOIRD_CLAIMS`
+    #[arg(long, value_name = "URL")]
+    claims: Option<String>,
     /// Show what would be published, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -104,6 +113,8 @@ struct StatusDocument {
     bundles: Vec<StatusReport>,
 }
 
+/// The address of the claims database, for those who do not name it in each call.
+pub(super) const CLAIMS_VARIABLE: &str = "MEMOIRD_CLAIMS";
 /// How many entries of a list are shown without `--verbose`.
 const SHOWN_MAX: usize = 20;
 
@@ -121,19 +132,50 @@ fn push(call: &Invocation, root: &MemoryRoot, args: &PushArgs, ui: &Ui) -> Comma
     let url = address(root, args.url.as_deref(), "push")?;
     warn_if_untested(&url, ui)?;
     root.finish_interrupted_pull(call)?;
+    let claims = args.claims.as_deref().or(call.environment.variable(CLAIMS_VARIABLE));
+    let name = claims.map(|_| RootName::of_url(&url)).transpose().map_err(|error| {
+        CommandError::usage(error)
+            .hint("a push that is reported to a claims database goes to STORE/TENANT/ROOT")
+    })?;
     let request = PushRequest {
         mine: args.mine.iter().cloned().collect(),
         accepts_versions: args.accept_versions,
         accepts_missing: args.accept_missing,
         dry_run: args.dry_run,
+        tenant: name.as_ref().map(|it| it.tenant().to_owned()),
+        ..PushRequest::default()
     };
     let report =
         with_progress(ui, |show| push::push(&root.bundle_root(call), &url, &request, show))
             .map_err(|error| explain(error, root, &url))?;
     show_push(&report, ui);
+    if let Some((claims, name)) = claims.zip(name).filter(|_| !report.dry_run) {
+        // What was published is published; a worker's sweep finds it without the report.
+        if let Err(error) = report_push(call, root, claims, &name, report.generation) {
+            ui.warn(format!("published, but not reported: {error}"));
+        }
+    }
     let is_incomplete =
         !report.conflicts.is_empty() || !report.skipped.is_empty() || !report.survivors.is_empty();
     Ok(exit_code_if_failed(is_incomplete))
+}
+
+/// Reports a push and when the root is due to the claims database.
+fn report_push(
+    call: &Invocation,
+    root: &MemoryRoot,
+    claims: &str,
+    name: &RootName,
+    generation: u64,
+) -> CommandResult<()> {
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
+    let engine = configured::engine_id(&root.settings.settings);
+    let selection = Selection::default();
+    let plan = compaction::plan_snapshot(&view, &root.settings, &engine, &selection, call.now);
+    let quiet = root.settings.settings.compaction.quiet.as_duration();
+    let due = next_due(&plan, call.now, quiet);
+    Ok(Claims::open(claims)?.report(name, generation, due)?)
 }
 
 fn pull(call: &Invocation, root: MemoryRoot, args: &PullArgs, ui: &Ui) -> CommandResult {
@@ -144,6 +186,7 @@ fn pull(call: &Invocation, root: MemoryRoot, args: &PullArgs, ui: &Ui) -> Comman
         theirs: args.theirs.iter().cloned().collect(),
         accepts_missing: args.accept_missing,
         dry_run: args.dry_run,
+        tenant: None,
     };
     let report =
         with_progress(ui, |show| pull::pull(&root.bundle_root(call), &url, &request, show))
@@ -540,6 +583,12 @@ impl From<BundleError> for CommandError {
             BundleError::OtherRoot { .. } => Some(
                 "use another address for this folder, or run `memoird bundle pull` in an empty folder".to_owned(),
             ),
+            BundleError::OtherTenant { .. } => Some(
+                "publish it from its machine with `memoird bundle push --claims`, which names the tenant".to_owned(),
+            ),
+            BundleError::LeaseLost { .. } => {
+                Some("another worker continues; give --lease more time if that happens often".to_owned())
+            }
             BundleError::OlderManifest { .. } => {
                 Some("publish to another address, where nothing is overwritten".to_owned())
             }
@@ -578,14 +627,15 @@ impl From<BundleError> for CommandError {
             | BundleError::KeepsVersions { .. }
             | BundleError::MayKeepVersions { .. }
             | BundleError::OtherRoot { .. }
+            | BundleError::OtherTenant { .. }
             | BundleError::OtherMemoryDir { .. }
             | BundleError::Overlap { .. } => CommandErrorKind::Config,
             BundleError::NoBundle { .. } | BundleError::NoConflict { .. } => {
                 CommandErrorKind::Usage
             }
-            BundleError::Unfinished { .. } | BundleError::Contended { .. } => {
-                CommandErrorKind::Busy
-            }
+            BundleError::Unfinished { .. }
+            | BundleError::Contended { .. }
+            | BundleError::LeaseLost { .. } => CommandErrorKind::Busy,
             BundleError::Io { .. } => CommandErrorKind::CannotWrite,
             _ => CommandErrorKind::Data,
         };
@@ -594,6 +644,7 @@ impl From<BundleError> for CommandError {
             BundleError::Lineage(error) => error.into(),
             BundleError::Lock(error) => error.into(),
             BundleError::Compaction(error) => error.into(),
+            BundleError::Claims(error) => error.into(),
             error => Self::new(kind, error).hints_from(hint),
         }
     }

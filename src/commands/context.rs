@@ -150,6 +150,8 @@ impl HookAnswer {
 
 pub(super) fn run(global: &GlobalArgs, args: &ContextArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
+    #[cfg(feature = "fleet")]
+    crate::operations::replica::refresh(&call, &root);
     root.require_memory_folder()?;
     let chars_max =
         if args.format == ContextFormat::ClaudeHook { HOOK_CHARS_MAX } else { usize::MAX };

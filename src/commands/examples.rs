@@ -51,6 +51,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("history", &["memoird history", "memoird history WISDOM.md"]),
     #[cfg(feature = "fleet")]
     (
+        "worker",
+        &[
+            "memoird worker --store s3://memory --claims postgres://worker@db/fleet",
+            "memoird worker --store s3://memory --once acme/lexicon",
+            "memoird worker --init-claims --claims postgres://worker@db/fleet",
+        ],
+    ),
+    #[cfg(feature = "fleet")]
+    (
         "bundle",
         &[
             "memoird bundle push s3://team-memory/lexicon",

@@ -36,6 +36,20 @@ pub(super) fn start(global: &GlobalArgs, format: LogFormat, ui: &Ui) -> CommandR
     install(filter_from_env().as_deref().unwrap_or(default), format)
 }
 
+/// Starts logging for a worker, whose messages are printed; this adds warnings of the model client and the like.
+#[cfg(feature = "fleet")]
+pub(super) fn start_for_worker(global: &GlobalArgs, ui: &Ui) {
+    let default = match (global.quiet, ui.is_verbose()) {
+        (true, _) => "error",
+        (false, true) => "memoird=debug",
+        (false, false) => "memoird=warn",
+    };
+    // With the variable, logging has begun already.
+    if filter_from_env().is_none() {
+        drop(install(default, LogFormat::Auto));
+    }
+}
+
 /// Starts logging for the other verbs, if `MEMOIRD_LOG` is set.
 pub(super) fn start_if_requested() -> CommandResult<()> {
     filter_from_env().map_or(Ok(()), |it| install(&it, LogFormat::Auto))

@@ -56,6 +56,8 @@ mod undo;
 mod uninstall;
 mod upgrade;
 mod usage;
+#[cfg(feature = "fleet")]
+mod worker;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -116,7 +118,7 @@ Maintain:
 
 Plumbing:
   run          Watch memory folders and compact what is due (systemd runs this)
-  service      Install, remove, or inspect the systemd user service
+{worker}  service      Install, remove, or inspect the systemd user service
   session      Summarize sessions of coding agents and keep records of them
   import       Import earlier sessions of agents, or notes of other programs
   hook         Handle the session events of an agent (its program calls this)
@@ -194,6 +196,8 @@ enum CliCommand {
     Blame(blame::BlameArgs),
     #[cfg(feature = "fleet")]
     Bundle(bundle::BundleArgs),
+    #[cfg(feature = "fleet")]
+    Worker(worker::WorkerArgs),
     Diff(diff::DiffArgs),
     #[command(visible_alias = "cost")]
     Usage(usage::UsageArgs),
@@ -363,6 +367,8 @@ fn dispatch(cli: Cli, page: &PageProgram, ui: &Ui) -> CommandResult {
         CliCommand::History(args) => history::run(&global, &args, ui),
         #[cfg(feature = "fleet")]
         CliCommand::Bundle(args) => bundle::run(&global, &args, ui),
+        #[cfg(feature = "fleet")]
+        CliCommand::Worker(args) => worker::run(&global, &args, ui),
         CliCommand::Blame(args) => blame::run(&global, &args, ui),
         CliCommand::Diff(args) => diff::run(&global, &args, ui),
         CliCommand::Usage(args) => usage::run(&global, &args, ui),
@@ -428,7 +434,12 @@ fn help_template() -> String {
     } else {
         ""
     };
-    HELP_TEMPLATE.replace("{bundle}", bundle)
+    let worker = if cfg!(feature = "fleet") {
+        "  worker       Compact the memory folders of a fleet, out of object storage\n"
+    } else {
+        ""
+    };
+    HELP_TEMPLATE.replace("{bundle}", bundle).replace("{worker}", worker)
 }
 
 fn clap_command() -> clap::Command {

@@ -52,6 +52,8 @@ pub(super) struct SearchArgs {
 
 pub(super) fn run(global: &GlobalArgs, args: SearchArgs, ui: &Ui) -> CommandResult {
     let (call, root) = Invocation::with_root(global)?;
+    #[cfg(feature = "fleet")]
+    crate::operations::replica::refresh(&call, &root);
     let text = args.query.join(" ");
     if let Some(filter) = Query::unknown_filter(&text) {
         let words = format!("to search for it as words: memoird search '\"{}\"'", filter.word);

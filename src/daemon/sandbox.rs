@@ -246,7 +246,7 @@ impl SandboxedFolders {
 }
 
 /// Returns the port of an address, or the default of its scheme.
-fn port_of(address: &str) -> Option<u16> {
+pub(crate) fn port_of(address: &str) -> Option<u16> {
     let (scheme, rest) = address.split_once("://")?;
     let authority = rest.split('/').next()?;
     let after_host = authority.rsplit_once(']').map_or(authority, |it| it.1);

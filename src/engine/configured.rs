@@ -72,6 +72,31 @@ pub fn recording_engine(
     build_model_engine(Box::new(Arc::clone(recorder)), root, environment)
 }
 
+/// Returns the engine of a root whose model calls are made under a budget that several machines share.
+///
+/// Fails as [`open_engine`] does.
+#[cfg(feature = "fleet")]
+pub(crate) fn open_shared_engine(
+    config: &Config,
+    root: &RootSettings,
+    environment: &Environment,
+    patience: Duration,
+    shared: Arc<dyn crate::model::shared_spending::SharedSpending>,
+) -> Result<Box<dyn Engine>, ModelConfigError> {
+    if root.settings.engine == EngineKind::Extractive {
+        return Ok(Box::new(Extractive));
+    }
+    let vault = Vault::for_root(root).map_err(|e| ModelConfigError::UserFile {
+        path: "secrets.yaml".to_owned(),
+        reason: e.to_string(),
+    })?;
+    let mut client = connect::client(config, root, environment, vault, patience)?;
+    let nonce = shared.nonce();
+    client.share_spending(shared);
+    let engine = build_model_engine(Box::new(client), root, environment)?;
+    Ok(Box::new(ModelEngine { nonce, ..engine }))
+}
+
 fn build_model_engine(
     client: Box<dyn LanguageModel>,
     root: &RootSettings,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::storage::StorageError;
+use super::{claims::error::ClaimsError, storage::StorageError};
 use crate::{
     compaction::CompactionError,
     store::{
@@ -108,6 +108,28 @@ pub(crate) enum BundleError {
         /// The id of this root.
         own: String,
     },
+    /// The store holds the root of another tenant.
+    #[error(
+        "`{url}` is not a root of the tenant `{expected}`: its manifest names {}",
+        found.as_ref().map_or_else(|| "none".to_owned(), |it| format!("`{it}`"))
+    )]
+    OtherTenant {
+        /// The address.
+        url: String,
+        /// The tenant in the manifest.
+        found: Option<String>,
+        /// The tenant of the address.
+        expected: String,
+    },
+    /// Another worker may have claimed the root.
+    #[error("the lease of `{url}` was lost; nothing was published")]
+    LeaseLost {
+        /// The address.
+        url: String,
+    },
+    /// The claims database did not confirm the lease.
+    #[error(transparent)]
+    Claims(#[from] ClaimsError),
     /// The manifest is older than one that was seen.
     #[error(
         "`{url}` has generation {found}, and this folder has already seen {known}: an older copy was put in its place"

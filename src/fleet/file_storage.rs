@@ -219,7 +219,7 @@ impl ObjectStorage for FileStorage {
             };
             for entry in entries.flatten() {
                 let Ok(name) = entry.file_name().into_string() else { continue };
-                let key = format!("{folder}/{name}");
+                let key = if folder.is_empty() { name } else { format!("{folder}/{name}") };
                 let Ok(metadata) = entry.metadata() else { continue };
                 if metadata.is_dir() {
                     folders.push(key);

@@ -36,6 +36,9 @@ pub(crate) struct Manifest {
     pub(crate) memoird: String,
     /// Identifies the root, in every store.
     pub(crate) root: String,
+    /// Whose root it is in a fleet; the folder of the store that it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tenant: Option<String>,
     /// Rises by one with each publication.
     pub(crate) generation: u64,
     /// Identifies the publication: after a lost reply it shows whether it was this one.
@@ -163,6 +166,24 @@ impl Manifest {
         Ok(())
     }
 
+    /// Refuses a bundle of another tenant than the one that is expected, if any.
+    pub(crate) fn check_tenant(
+        &self,
+        url: &str,
+        expected: Option<&str>,
+    ) -> Result<(), BundleError> {
+        match expected {
+            Some(expected) if self.tenant.as_deref() != Some(expected) => {
+                Err(BundleError::OtherTenant {
+                    url: url.to_owned(),
+                    found: self.tenant.clone(),
+                    expected: expected.to_owned(),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that every path is one of the files that a root has.
     pub(crate) fn check_paths(&self, url: &str, layout: &Layout) -> Result<(), BundleError> {
         let ours = layout.memory_dir();
@@ -260,6 +281,7 @@ mod tests {
             format: FORMAT,
             memoird: "0.1.0".to_owned(),
             root: "0".repeat(32),
+            tenant: None,
             generation: 3,
             publication: "1".to_owned(),
             forgets: 0,

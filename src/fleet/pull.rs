@@ -57,6 +57,8 @@ pub(crate) struct PullRequest {
     pub(crate) accepts_missing: bool,
     /// Changes nothing.
     pub(crate) dry_run: bool,
+    /// The tenant that the manifest must name, if any.
+    pub(crate) tenant: Option<String>,
 }
 
 /// What a pull did.
@@ -124,6 +126,33 @@ pub(crate) fn fetch_root_file(vault: &Vault, url: &str) -> Result<Option<String>
     Ok(Some(String::from_utf8_lossy(content).into_owned()))
 }
 
+/// Returns whether a store has another manifest than the known one. Costs one conditional request.
+pub(crate) fn has_changed(url: &str, known: Option<&ObjectVersion>) -> Result<bool, BundleError> {
+    let fetched = fetch_manifest(&*storage::open(url)?, known)?;
+    Ok(matches!(fetched, FetchedObject::Found(..)))
+}
+
+/// What a manifest says about a root whose folder does not exist yet.
+pub(crate) struct BundleDescription {
+    pub(crate) agent_name: String,
+    pub(crate) zone: String,
+    pub(crate) memory_dir: String,
+}
+
+/// Fetches what the manifest of a bundle says about its root, and checks whose root it is.
+pub(crate) fn fetch_description(
+    url: &str,
+    tenant: Option<&str>,
+) -> Result<BundleDescription, BundleError> {
+    let FetchedObject::Found(bytes, _) = fetch_manifest(&*storage::open(url)?, None)? else {
+        return Err(BundleError::NoBundle { url: url.to_owned() });
+    };
+    let manifest = Manifest::parse(&bytes, url)?;
+    manifest.check_tenant(url, tenant)?;
+    let Manifest { agent_name, zone, memory_dir, .. } = manifest;
+    Ok(BundleDescription { agent_name, zone, memory_dir })
+}
+
 /// Brings what others published.
 pub(crate) fn pull(
     root: &BundleRoot<'_>,
@@ -152,6 +181,7 @@ pub(crate) fn pull(
         FetchedObject::Found(bytes, version) => (Manifest::parse(&bytes, url)?, version),
     };
     manifest.check_root(url, &state)?;
+    manifest.check_tenant(url, request.tenant.as_deref())?;
     manifest.check_paths(url, root.vault.layout())?;
     let local = read_finished(root, &state)?;
     let compared = compare(root, &state, local, Some(&manifest), &request.theirs);

@@ -71,6 +71,7 @@ pub(crate) struct BundleRoot<'a> {
 
 /// What a push is asked to do.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 pub(crate) struct PushRequest {
     /// Paths in conflict of which one's own version is published.
     pub(crate) mine: BTreeSet<String>,
@@ -80,7 +81,15 @@ pub(crate) struct PushRequest {
     pub(crate) accepts_missing: bool,
     /// Changes nothing.
     pub(crate) dry_run: bool,
+    /// Whose root it is in a fleet.
+    pub(crate) tenant: Option<String>,
+    /// Whether the machine that published before has tested the store.
+    pub(crate) trusts_store: bool,
 }
+
+/// Asked after the manifest was read and before it is replaced: whether this process may still publish. If somebody
+/// else publishes after the answer, the replacement fails.
+pub(crate) type PublishGuard<'a> = &'a dyn Fn() -> Result<(), BundleError>;
 
 /// A path, and what happened to it or why not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -132,12 +141,23 @@ pub(crate) fn push(
     request: &PushRequest,
     show: ShowStep<'_>,
 ) -> Result<PushReport, BundleError> {
+    push_guarded(root, url, request, &|| Ok(()), show)
+}
+
+/// Publishes the changes of a root as long as `guard` permits it.
+pub(crate) fn push_guarded(
+    root: &BundleRoot<'_>,
+    url: &str,
+    request: &PushRequest,
+    guard: PublishGuard<'_>,
+    show: ShowStep<'_>,
+) -> Result<PushReport, BundleError> {
     let storage = storage::open(url)?;
     refuse_overlap(root.vault.layout().root(), url)?;
     let mut state = BundleState::load(root.vault, url)?;
     state.accepts_versions |= request.accepts_versions;
     let local = read_finished(root, &state)?;
-    let mut push = Push { root, url, storage: &*storage, request, state: &mut state, show };
+    let mut push = Push { root, url, storage: &*storage, request, guard, state: &mut state, show };
     let mut compared = Comparison { local, changes: BTreeMap::new(), waiting: BTreeSet::new() };
     for _ in 0..TRIES_MAX {
         if let Some(report) = push.attempt(&mut compared)? {
@@ -310,6 +330,7 @@ struct Push<'p, 'r> {
     url: &'p str,
     storage: &'p dyn ObjectStorage,
     request: &'p PushRequest,
+    guard: PublishGuard<'p>,
     state: &'p mut BundleState,
     show: ShowStep<'p>,
 }
@@ -331,6 +352,10 @@ impl Push<'_, '_> {
                 let manifest = Manifest::parse(&bytes, self.url)?;
                 manifest.check_root(self.url, self.state)?;
                 manifest.check_paths(self.url, self.root.vault.layout())?;
+                if manifest.tenant.is_some() {
+                    manifest.check_tenant(self.url, self.request.tenant.as_deref())?;
+                }
+                self.state.passed_races |= self.request.trusts_store;
                 Some((manifest, version))
             }
         };
@@ -359,9 +384,10 @@ impl Push<'_, '_> {
         let is_unchanged = planned.written.is_empty() && planned.removed.is_empty();
         if is_unchanged
             && !self.state.must_remove
-            && let Some((manifest, version)) = remote
+            && let Some((manifest, version)) = &remote
+            && (self.request.tenant.is_none() || self.request.tenant == manifest.tenant)
         {
-            self.record(compared, &planned, &manifest, version)?;
+            self.record(compared, &planned, manifest, version.clone())?;
             return Ok(Some(planned.report));
         }
         self.publish(compared, planned, remote)
@@ -467,6 +493,7 @@ impl Push<'_, '_> {
             return Ok(None);
         }
         (self.show)(total - 1, total, "publishing");
+        (self.guard)()?;
         reach_failpoint("bundle.push.manifest")?;
         let bytes = manifest.to_bytes();
         let published = match &version {
@@ -539,6 +566,7 @@ impl Push<'_, '_> {
             format: FORMAT,
             memoird: env!("CARGO_PKG_VERSION").to_owned(),
             root: root.map_or_else(new_id, Ok)?,
+            tenant: self.request.tenant.clone().or_else(|| before.and_then(|it| it.tenant.clone())),
             generation: before.map_or(0, |it| it.generation) + 1,
             publication: new_id()?,
             forgets: before.map_or(0, |it| it.forgets) + u64::from(removing),

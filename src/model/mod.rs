@@ -16,6 +16,7 @@
 //! - [`pricing`]: what tokens cost.
 //! - [`prompt`]: the prompt files.
 //! - [`recording`]: a file of requests and replies, if the user names one.
+//! - `shared_spending`: a budget that several machines share (feature `fleet`).
 //! - [`tools`]: the tools that a model may call, in the three wire formats; pure.
 //! - [`token_estimate`]: how many characters a token has, learned from replies; pure.
 //! - `telemetry`: a call as a span.
@@ -43,6 +44,8 @@ pub mod openai;
 pub mod pricing;
 pub mod prompt;
 pub mod recording;
+#[cfg(feature = "fleet")]
+pub(crate) mod shared_spending;
 mod telemetry;
 pub mod token_estimate;
 pub mod tools;

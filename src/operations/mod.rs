@@ -7,6 +7,7 @@
 //!   [`status`], [`usage`], [`forecast`]: what is read.
 //! - [`log`](mod@log), [`correct`], [`review`], [`undo`], [`compact`]: what is written. [`run_lock`] waits for other
 //!   processes, [`run_reporter`] is how a run reports meanwhile.
+//! - `worker` works on one root of a fleet, `replica` brings what workers published (feature `fleet`).
 //! - [`page`] is what serves the local page.
 //!
 //! Nothing here reads arguments, prints, or asks. The hints of errors name commands, whoever the caller is.
@@ -22,6 +23,8 @@ pub(crate) mod format;
 pub(crate) mod history;
 pub(crate) mod log;
 pub(crate) mod page;
+#[cfg(feature = "fleet")]
+pub(crate) mod replica;
 pub(crate) mod review;
 pub(crate) mod run_lock;
 pub(crate) mod run_reporter;
@@ -32,4 +35,6 @@ pub(crate) mod status;
 pub(crate) mod trace;
 pub(crate) mod undo;
 pub(crate) mod usage;
+#[cfg(feature = "fleet")]
+pub(crate) mod worker;
 pub(crate) mod workspace;

@@ -1,27 +1,33 @@
-//! Portable roots: machines that publish to a store and bring from it.
+//! Portable roots: machines that publish to a store and bring from it, and workers that compact what is there.
 //!
 //! ```sh
 //! cargo test --features fleet --test fleet                     # stores in folders, and a scripted server
-//! MEMOIRD_FLEET=1 cargo test --features fleet --test fleet     # also moto (PyPI), as S3
+//! MEMOIRD_FLEET=1 cargo test --features fleet --test fleet     # also moto (PyPI), as S3, and PostgreSQL (Debian)
 //! ```
 //!
 //! | variable | effect |
 //! |---|---|
 //! | `MEMOIRD_FLEET=1` | also runs the tests with servers of others |
+//! | `MEMOIRD_POSTGRES=FOLDER` | the programs of PostgreSQL, if they are not in /usr/lib/postgresql |
+//! | `MEMOIRD_FLEET_ROOTS=N`, `MEMOIRD_FLEET_KILLS=N` | the size of the test that kills workers |
 //! | `MEMOIRD_S3S_FS=PROGRAM` | the `s3s-fs` that must be refused |
 
 #![cfg(test)]
 
 mod conflicts;
+mod fleet_home;
 mod forget;
 mod kills;
 mod manifests;
+mod postgres;
 mod round_trip;
 mod s3;
 mod servers;
+mod spending;
 #[path = "../it/support/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the tests of the program use the rest")]
 mod support;
+mod workers;
 
 use std::{
     fs,

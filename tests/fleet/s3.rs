@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     assert_same_files, check, compacted,
+    fleet_home::Fleet,
     support::{CommandOutput, Root, skipped},
 };
 
@@ -27,11 +28,11 @@ impl Drop for ServerProcess {
     }
 }
 
-fn is_wanted() -> bool {
+pub(crate) fn is_wanted() -> bool {
     std::env::var("MEMOIRD_FLEET").is_ok_and(|it| it == "1")
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
@@ -116,6 +117,25 @@ fn moto_passes_and_holds_a_bundle() {
     run(&server, &here, &["forget", "From there", "--from-log", "--yes"]).ok();
     let empty = run(&server, &here, &["bundle", "push", "s3://nobody/lex"]);
     assert_ne!(empty.code, 0, "{empty}");
+}
+
+#[test]
+fn workers_compact_roots_in_moto() {
+    let Some(server) = moto() else { return };
+    request(&server, "PUT", "/team", "");
+    let variables = [
+        ("AWS_ENDPOINT_URL", &server.url[..]),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_ACCESS_KEY_ID", "testing"),
+        ("AWS_SECRET_ACCESS_KEY", "testing"),
+        ("AWS_REGION", "us-east-1"),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let dir = tempfile::tempdir().unwrap();
+    let Some(fleet) = Fleet::with_store(dir, "s3://team".to_owned(), variables) else { return };
+    fleet.push(&Root::new("mara"), "acme/mara");
+    check(&fleet.run(&["--until-idle"]), 0, &["acme/mara: ", "generation 2"]);
+    assert_same_files(&fleet.pull("acme/mara"), &compacted());
 }
 
 #[test]

@@ -28,14 +28,19 @@ struct Faults {
 type Objects = BTreeMap<String, (Vec<u8>, String)>;
 
 /// A bucket in memory.
-struct Bucket {
-    server: Server,
+pub(crate) struct Bucket {
+    pub(crate) server: Server,
     objects: Arc<Mutex<Objects>>,
 }
 
 const URL: &str = "s3://team/lex";
 
 impl Bucket {
+    /// Returns a bucket that does what a bundle needs.
+    pub(crate) fn good() -> Self {
+        Self::new(Faults::default())
+    }
+
     fn new(faults: Faults) -> Self {
         let objects: Arc<Mutex<Objects>> = Arc::default();
         let shared = Arc::clone(&objects);
@@ -51,14 +56,23 @@ impl Bucket {
         root.finish(self.command(root, args), args)
     }
 
+    /// Returns the variables with its address and credentials.
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
+        let url = self.server.url();
+        [
+            ("AWS_ENDPOINT_URL", &url[..]),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_ACCESS_KEY_ID", "testing"),
+            ("AWS_SECRET_ACCESS_KEY", "testing"),
+            ("AWS_REGION", "us-east-1"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+    }
+
     fn command(&self, root: &Root, args: &[&str]) -> Command {
         let mut command = root.command(args);
-        command
-            .env("AWS_ENDPOINT_URL", self.server.url())
-            .env("AWS_ALLOW_HTTP", "true")
-            .env("AWS_ACCESS_KEY_ID", "testing")
-            .env("AWS_SECRET_ACCESS_KEY", "testing")
-            .env("AWS_REGION", "us-east-1");
+        command.envs(self.variables());
         command
     }
 }

@@ -18,7 +18,7 @@ use crate::support::{Root, files_below, write_file};
 const UPDATE: &str = "MEMOIRD_UPDATE_DOCS";
 
 /// Verbs that only a build with a feature has.
-const OF_FEATURES: [&str; 1] = ["bundle"];
+const OF_FEATURES: [&str; 2] = ["bundle", "worker"];
 
 fn project(relative: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)

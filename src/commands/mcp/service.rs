@@ -68,6 +68,8 @@ impl McpService {
     pub(super) fn open(&self) -> CommandResult<ServedFolder> {
         let call = Invocation::load(&self.global)?;
         let agent = call.open_root(&self.path)?;
+        #[cfg(feature = "fleet")]
+        crate::operations::replica::refresh(&call, &agent);
         let others = call.config.roots.iter().filter(|it| it.path != self.path);
         // `status` reports a folder about the person that cannot be opened.
         let person = others

@@ -5,6 +5,8 @@
 use chrono::{DateTime, Utc};
 
 use super::{ModelClient, ModelClientConfig, send::CallOutcome};
+#[cfg(feature = "fleet")]
+use crate::store::db::ledger::CallBudgets;
 use crate::{
     model::{CallError, Message, ModelReply, ModelRequest, TokenUsage, Tool, token_estimate},
     store::db::ledger::{CallId, CallResult, ExhaustedBudget, NewCall, TokenRatio},
@@ -41,6 +43,24 @@ impl ModelClient {
         }
         // A call on this machine is free, even if a model of this name has a price elsewhere.
         let price = price.filter(|_| !endpoint.is_local());
+        #[cfg(feature = "fleet")]
+        let (shared_call, budgets) = match &self.shared {
+            None => (None, *budgets),
+            // Its limits are those of all machines, so the ledger of this one only counts.
+            Some(shared) => {
+                let fingerprint = self.reply_key(request).to_string();
+                let usd = price.map_or(0.0, |it| it.worst_case_cost(input_tokens, output_tokens));
+                let call = crate::model::shared_spending::SharedReservation {
+                    fingerprint: &fingerprint,
+                    day: now.with_timezone(zone).date_naive(),
+                    tokens: input_tokens + output_tokens,
+                    usd,
+                };
+                (Some(shared.reserve(&call, budgets)?), CallBudgets::default())
+            }
+        };
+        #[cfg(feature = "fleet")]
+        let budgets = &budgets;
         let root = self.config.root.to_string_lossy();
         let run = self.state().run;
         let call = NewCall {
@@ -64,7 +84,13 @@ impl ModelClient {
             price_date: price.map(|it| it.date),
         };
         let reserved = self.ledger(|it| it.reserve(&call, budgets))?;
-        reserved.map_err(|exhausted| CallError::BudgetExhausted(budget_message(&exhausted)))
+        let reserved =
+            reserved.map_err(|exhausted| CallError::BudgetExhausted(budget_message(&exhausted)))?;
+        #[cfg(feature = "fleet")]
+        if let Some(shared_call) = shared_call {
+            self.state().shared_calls.push((reserved, shared_call));
+        }
+        Ok(reserved)
     }
 
     /// Replaces the worst case with what the call did cost, and returns that in US dollars.
@@ -95,6 +121,8 @@ impl ModelClient {
             Err(_) => Some(CallResult { usd: Some(0.0), ..CallResult::default() }),
         };
         let (requests, maybe_charged_requests) = (sent.requests, sent.maybe_charged_requests);
+        #[cfg(feature = "fleet")]
+        self.settle_shared(call, outcome, charge.as_ref(), maybe_charged_requests);
         let Some(charge) = charge else {
             self.ledger(|it| {
                 it.finish_call_of_unknown_cost(
@@ -110,6 +138,29 @@ impl ModelClient {
         let result = CallResult { outcome, latency_ms, requests, maybe_charged_requests, ..charge };
         self.ledger(|it| it.finish_call(call, &result))?;
         Ok(result.usd.unwrap_or(0.0))
+    }
+
+    /// Settles a call with those who share the budget. If they do not answer, it stays charged at its worst case.
+    #[cfg(feature = "fleet")]
+    fn settle_shared(
+        &self,
+        call: CallId,
+        outcome: &str,
+        charge: Option<&CallResult<'_>>,
+        maybe_charged_requests: u32,
+    ) {
+        let Some(shared) = &self.shared else { return };
+        let mut open = std::mem::take(&mut self.state().shared_calls);
+        let at = open.iter().position(|it| it.0 == call);
+        let number = at.map(|at| open.swap_remove(at).1);
+        self.state().shared_calls.extend(open);
+        let Some(number) = number else { return };
+        // An earlier try may have cost as much as this one, so the worst case is right.
+        let used = charge.filter(|_| maybe_charged_requests == 0);
+        let used = used.and_then(|it| Some((it.input_tokens + it.output_tokens, it.usd?)));
+        if let Err(error) = shared.settle(number, outcome, used) {
+            tracing::warn!("a call stays charged at its worst case: {error}");
+        }
     }
 
     /// Returns what a call cost in US dollars: as the provider reports it, else by its price.

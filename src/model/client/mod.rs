@@ -53,6 +53,8 @@ use crate::{
         fs::vault::Vault,
     },
 };
+#[cfg(feature = "fleet")]
+use crate::{model::shared_spending::SharedSpending, store::db::ledger::CallId};
 
 /// What a [`ModelClient`] is made of.
 pub struct ModelClientConfig {
@@ -102,6 +104,9 @@ pub struct ModelClient {
     pub(super) http: HttpClient,
     ledger: Mutex<Option<Ledger>>,
     state: Mutex<ModelClientState>,
+    /// The budget that several machines share, if they do.
+    #[cfg(feature = "fleet")]
+    shared: Option<std::sync::Arc<dyn SharedSpending>>,
 }
 
 /// What changes from call to call.
@@ -124,6 +129,9 @@ pub(super) struct ModelClientState {
     waits_for_batch: bool,
     /// Characters sent and tokens read, per call since the client was last idle.
     token_samples: Vec<(u64, u64)>,
+    /// Open calls, with their numbers in the shared budget.
+    #[cfg(feature = "fleet")]
+    pub(super) shared_calls: Vec<(CallId, i64)>,
 }
 
 /// A request that is sent at the end of the scheduled run.
@@ -149,7 +157,36 @@ impl ModelClient {
     /// Returns a client. Nothing is opened or sent yet.
     pub fn new(config: ModelClientConfig) -> Self {
         let http = HttpClient::new(config.deadlines);
-        Self { config, http, ledger: Mutex::default(), state: Mutex::default() }
+        Self {
+            config,
+            http,
+            ledger: Mutex::default(),
+            state: Mutex::default(),
+            #[cfg(feature = "fleet")]
+            shared: None,
+        }
+    }
+
+    /// Makes calls under a budget that several machines share. Batches are off then: who sends one may not be there
+    /// when it is answered.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn share_spending(&mut self, shared: std::sync::Arc<dyn SharedSpending>) {
+        self.shared = Some(shared);
+        self.config.batch = false;
+    }
+
+    /// Stores the reply that another machine paid for as if it were our own.
+    #[cfg(feature = "fleet")]
+    fn fetch_shared_reply(&self, key: ContentHash) -> Result<(), CallError> {
+        let Some(shared) = self.shared.as_ref().filter(|_| self.stored_reply(key).is_none()) else {
+            return Ok(());
+        };
+        let text = shared.stored_reply(&key.to_string())?;
+        // What cannot be parsed is asked for again.
+        match text.and_then(|it| serde_json::from_str::<ModelReply>(&it).ok()) {
+            Some(reply) => self.store_reply(key, &reply),
+            None => Ok(()),
+        }
     }
 
     /// Returns the name of the model.
@@ -278,6 +315,13 @@ impl ModelClient {
 
     /// Stores a reply before anything else can end the process.
     fn keep_paid_reply(&self, request: &ModelRequest, key: ContentHash, reply: &ModelReply) {
+        #[cfg(feature = "fleet")]
+        if let Some(shared) = &self.shared {
+            let text = serde_json::to_string(reply).unwrap_or_default();
+            if let Err(error) = shared.store_reply(&key.to_string(), &text) {
+                tracing::warn!("the reply of the model is stored on this machine only: {error}");
+            }
+        }
         match self.store_reply(key, reply) {
             Ok(()) => {
                 let mut state = self.state();
@@ -306,6 +350,8 @@ impl LanguageModel for ModelClient {
         let span = telemetry::chat_span(&self.config.endpoint, &self.config.model, request);
         let _entered = span.enter();
         let key = self.reply_key(request);
+        #[cfg(feature = "fleet")]
+        self.fetch_shared_reply(key)?;
         if let Some(reply) = self.stored_reply(key) {
             // The reply to a named request serves other work too, which claims it.
             if request.name.is_none() {
