@@ -14,6 +14,7 @@ use crate::{
     engine::configured,
     fleet::{
         claims::Claims,
+        due_notes,
         error::BundleError,
         next_due::next_due,
         pull::{self, PullReport, PullRequest, StatusReport},
@@ -81,6 +82,10 @@ struct PushArgs {
     /// end with TENANT/ROOT. Default: `MEMOIRD_CLAIMS`
     #[arg(long, value_name = "URL")]
     claims: Option<String>,
+    /// Without a claims database: note in the store when the folder is due, for `memoird worker --list-due`; the address
+    /// must end with TENANT/ROOT
+    #[arg(long, conflicts_with = "claims")]
+    due: bool,
     /// Show what would be published, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -133,9 +138,10 @@ fn push(call: &Invocation, root: &MemoryRoot, args: &PushArgs, ui: &Ui) -> Comma
     warn_if_untested(&url, ui)?;
     root.finish_interrupted_pull(call)?;
     let claims = args.claims.as_deref().or(call.environment.variable(CLAIMS_VARIABLE));
-    let name = claims.map(|_| RootName::of_url(&url)).transpose().map_err(|error| {
-        CommandError::usage(error)
-            .hint("a push that is reported to a claims database goes to STORE/TENANT/ROOT")
+    let claims = claims.filter(|_| !args.due);
+    let is_reported = claims.is_some() || args.due;
+    let name = is_reported.then(|| RootName::of_url(&url)).transpose().map_err(|error| {
+        CommandError::usage(error).hint("a push that is reported goes to STORE/TENANT/ROOT")
     })?;
     let request = PushRequest {
         mine: args.mine.iter().cloned().collect(),
@@ -149,9 +155,9 @@ fn push(call: &Invocation, root: &MemoryRoot, args: &PushArgs, ui: &Ui) -> Comma
         with_progress(ui, |show| push::push(&root.bundle_root(call), &url, &request, show))
             .map_err(|error| explain(error, root, &url))?;
     show_push(&report, ui);
-    if let Some((claims, name)) = claims.zip(name).filter(|_| !report.dry_run) {
+    if let Some(name) = name.filter(|_| !report.dry_run) {
         // What was published is published; a worker's sweep finds it without the report.
-        if let Err(error) = report_push(call, root, claims, &name, report.generation) {
+        if let Err(error) = report_push(call, root, claims, &name, &url, report.generation) {
             ui.warn(format!("published, but not reported: {error}"));
         }
     }
@@ -160,12 +166,13 @@ fn push(call: &Invocation, root: &MemoryRoot, args: &PushArgs, ui: &Ui) -> Comma
     Ok(exit_code_if_failed(is_incomplete))
 }
 
-/// Reports a push and when the root is due to the claims database.
+/// Reports a push and when the root is due: to the claims database, or in the store.
 fn report_push(
     call: &Invocation,
     root: &MemoryRoot,
-    claims: &str,
+    claims: Option<&str>,
     name: &RootName,
+    url: &str,
     generation: u64,
 ) -> CommandResult<()> {
     let lineage = Lineage::open_existing(&root.vault.layout().database())?;
@@ -175,7 +182,10 @@ fn report_push(
     let plan = compaction::plan_snapshot(&view, &root.settings, &engine, &selection, call.now);
     let quiet = root.settings.settings.compaction.quiet.as_duration();
     let due = next_due(&plan, call.now, quiet);
-    Ok(Claims::open(claims)?.report(name, generation, due)?)
+    match claims {
+        Some(claims) => Ok(Claims::open(claims)?.report(name, generation, due)?),
+        None => Ok(due_notes::write(&name.store_of(url), name, generation, due, call.now)?),
+    }
 }
 
 fn pull(call: &Invocation, root: MemoryRoot, args: &PullArgs, ui: &Ui) -> CommandResult {

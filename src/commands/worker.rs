@@ -15,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use chrono::{DateTime, Utc};
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use serde::Serialize;
 use tokio::{
@@ -31,6 +32,7 @@ use crate::{
     },
     fleet::{
         claims::{ClaimTarget, Claimed, Claims, Turn},
+        due_notes::{self, DueRoot},
         root_name::{self, RootName},
         storage::{StorageScheme, normalized_url},
         sweep::sweep,
@@ -83,6 +85,9 @@ pub(super) struct WorkerArgs {
     /// Create the tables of the claims database, and exit
     #[arg(long, conflicts_with_all = ["once", "tenant", "until_idle"])]
     init_claims: bool,
+    /// List the roots that are due by the notes of `bundle push --due` and of workers without a claims database, and exit
+    #[arg(long, conflicts_with_all = ["once", "tenant", "until_idle", "init_claims"])]
+    list_due: bool,
     /// Run without the sandbox
     #[arg(long)]
     no_sandbox: bool,
@@ -115,6 +120,13 @@ struct WorkerTotals {
     lost: u64,
 }
 
+/// What `--list-due --json` prints: every root with a note.
+#[derive(Debug, Serialize)]
+struct DueReport {
+    now: DateTime<Utc>,
+    roots: Vec<DueRoot>,
+}
+
 pub(super) fn run(global: &GlobalArgs, args: &WorkerArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     let claims_url = args.claims.clone();
@@ -135,10 +147,14 @@ pub(super) fn run(global: &GlobalArgs, args: &WorkerArgs, ui: &Ui) -> CommandRes
         accepts_versions: args.accept_versions,
     };
     StorageScheme::of(&worker.store).map_err(crate::fleet::error::BundleError::Storage)?;
+    if args.list_due {
+        return list_due(&worker.store, call.now, ui);
+    }
     if args.once.is_none() && claims_url.is_none() {
         return Err(CommandError::usage("a worker needs a claims database, or one root")
             .hint("memoird worker --store URL --claims postgres://USER@HOST/DATABASE")
-            .hint("memoird worker --store URL --once TENANT/ROOT"));
+            .hint("memoird worker --store URL --once TENANT/ROOT")
+            .hint("memoird worker --store URL --list-due"));
     }
     hide_panic_messages();
     if args.once.is_none() {
@@ -153,6 +169,22 @@ pub(super) fn run(global: &GlobalArgs, args: &WorkerArgs, ui: &Ui) -> CommandRes
         Some(tenant) => session.serve_tenant(tenant),
         None => session.take_turns(),
     }
+}
+
+/// Lists the roots that are due by the notes in a store.
+fn list_due(store: &str, now: DateTime<Utc>, ui: &Ui) -> CommandResult {
+    let mut roots = due_notes::list(store)?;
+    if ui.is_json() {
+        ui.json(&DueReport { now, roots });
+        return Ok(ExitCode::SUCCESS);
+    }
+    let known = roots.len();
+    roots.retain(|it| it.due.is_some_and(|it| it <= now));
+    for root in &roots {
+        ui.data(&root.root);
+    }
+    ui.note(format!("{} of {known} roots due", roots.len()));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Creates the tables of the claims database.
@@ -459,6 +491,11 @@ fn add_servers(
     if let Some(folder) = store.strip_prefix("file://") {
         limits.writable.push(Path::new(folder).join(tenant));
         limits.readable.push(folder.into());
+        let notes = due_notes::tenant_url(store, tenant);
+        if let Some(notes) = notes.strip_prefix("file://").filter(|_| claims.is_none()) {
+            create_private(Path::new(notes))?;
+            limits.writable.push(notes.into());
+        }
     }
     let token = std::env::var_os("AWS_WEB_IDENTITY_TOKEN_FILE");
     limits.readable.extend(token.map(PathBuf::from));

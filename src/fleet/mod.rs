@@ -9,6 +9,7 @@
 //! URL/manifest.json        the one object that is ever replaced, by compare-and-swap
 //! URL/objects/ab/abcd…     packs, named by the BLAKE3 hash of their bytes
 //! URL/races/…              objects of the first test of a store, removed after it
+//! STORE/due/TENANT/ROOT    when a root is due, if no claims database knows it
 //! ```
 //!
 //! - [`storage`]: what is needed of a store; `file_storage` and `cloud_storage` implement it.
@@ -27,6 +28,7 @@
 //! - [`claims`]: the database of what is due, of leases, and of what was spent.
 //! - [`heartbeat`]: extends a lease while its root is worked on.
 //! - [`next_due`]: when a root is due again; pure.
+//! - [`due_notes`]: when roots are due, in the store, where there is no claims database.
 //! - [`sweep`]: finds pushes that were not reported.
 //! - [`central_budget`]: the spending side of the ledger, in the claims database.
 //!
@@ -45,6 +47,7 @@
 pub(crate) mod central_budget;
 pub(crate) mod claims;
 mod cloud_storage;
+pub(crate) mod due_notes;
 pub(crate) mod error;
 mod file_storage;
 pub(crate) mod heartbeat;

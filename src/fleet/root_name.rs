@@ -35,6 +35,12 @@ impl RootName {
         }
     }
 
+    /// Returns the store of the bundle of this root at `url`.
+    pub(crate) fn store_of(&self, url: &str) -> String {
+        let url = normalized_url(url);
+        url.strip_suffix(&format!("/{self}")).map_or_else(|| url.clone(), str::to_owned)
+    }
+
     pub(crate) fn tenant(&self) -> &str {
         &self.tenant
     }
@@ -89,6 +95,7 @@ mod tests {
     fn a_name_leads_nowhere_else() {
         let name: RootName = "acme/lexicon-2".parse().unwrap();
         assert_eq!(name.url("s3://memory/"), "s3://memory/acme/lexicon-2");
+        assert_eq!(name.store_of("s3://memory/acme/lexicon-2/"), "s3://memory");
         assert_eq!(RootName::of_url("s3://memory/acme/lexicon-2/"), Ok(name));
         for bad in ["acme", "acme/..", "../x", "a/b/c", "/x", "acme/", "acme/.x", "acme/a b"] {
             assert!(bad.parse::<RootName>().is_err(), "{bad}");

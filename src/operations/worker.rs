@@ -22,6 +22,7 @@ use super::{
     workspace::{ConfigOverrides, Invocation, MODEL_WAIT_MAX, MemoryRoot, require_writer},
 };
 use crate::{
+    clock,
     compaction::{
         RunObserver, RunOutcome,
         plan::{CompactionPlan, Selection},
@@ -38,6 +39,7 @@ use crate::{
             Claims, FinishedRoot, Lease,
             error::{ClaimsError, ClaimsErrorKind},
         },
+        due_notes,
         error::BundleError,
         heartbeat::Heartbeat,
         next_due::{backoff, next_due},
@@ -155,8 +157,18 @@ impl WorkerTask<'_> {
                 // The lease ends by itself, and the next worker finds nothing to do.
                 Err(failed) => return (report, Some(failed.into())),
             }
+        } else if finished.generation > 0
+            && let Err(failed) = self.note_due(worker, &finished)
+        {
+            return (report, error.or(Some(failed)));
         }
         (report, error)
+    }
+
+    /// Notes in the store when the root is due, for fleets without a claims database.
+    fn note_due(&self, worker: &Worker, run: &FinishedRun) -> CommandResult<()> {
+        let now = clock::now().map_err(CommandError::config)?;
+        Ok(due_notes::write(&worker.store, self.root, run.generation, run.next_due, now)?)
     }
 
     fn report(&self, outcome: &'static str, run: &FinishedRun) -> WorkerReport {

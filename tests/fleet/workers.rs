@@ -138,6 +138,19 @@ fn a_worker_without_a_database_works_on_one_root() {
     assert_same_files(&machine, &local);
     let missing = machine.run(&["worker", "--store", &store, "--once", "acme/other"]);
     check(&missing, 2, &["no bundle at", "acme/other"]);
+    // When it is due is noted in the store.
+    let list = |machine: &Root| machine.run(&["worker", "--store", &store, "--list-due"]).ok();
+    assert_eq!(list(&machine).stdout, "");
+    machine.write("memory/2026-04-02.md", "# 2026-04-02\n\n- Decided: the quay opens at noon\n");
+    let bad =
+        machine.run(&["bundle", "push", "--due", &format!("file://{}/x", dir.path().display())]);
+    assert_ne!(bad.code, 0, "{bad}");
+    machine.run(&["bundle", "push", "--due", &url]).ok();
+    assert_eq!(list(&machine).stdout, "acme/small\n");
+    machine.run_with_digest(&args).ok();
+    assert_eq!(list(&machine).stdout, "");
+    let noted = machine.run(&["worker", "--store", &store, "--list-due", "--json"]).ok();
+    assert_eq!(noted.json_as("worker")["roots"][0]["root"], "acme/small");
     check(&machine.run(&["worker", "--store", &store]), 2, &["claims database", "--once"]);
 }
 
