@@ -337,7 +337,6 @@ pub(crate) struct SearchLexicon {
     pub(crate) to_words: LexiconWords,
     pub(crate) instead_words: LexiconWords,
     pub(crate) correction_words: LexiconWords,
-    pub(crate) takeback_phrases: LexiconWords,
     pub(crate) plan_words: LexiconWords,
     pub(crate) span_ends: LexiconWords,
 }

@@ -98,8 +98,6 @@ pub(crate) struct Replacement {
     is_whole_line: bool,
     /// Whether it corrects an earlier line, mostly on the same day.
     pub(crate) is_correction: bool,
-    /// For a line that takes back what was decided, the stems of what it is about.
-    takeback: Option<BTreeSet<String>>,
     /// The words that say that something was taken away.
     removals: BTreeSet<String>,
     content: BTreeSet<String>,
@@ -152,9 +150,7 @@ pub(crate) fn may_replace(line: &str, words: &WordList) -> bool {
             &SEARCH.move_words,
             &SEARCH.value_change_words,
         ];
-        let last_words = SEARCH.takeback_phrases.iter().filter_map(|it| it.rsplit(' ').next());
-        let words = lists.into_iter().flat_map(|it| it.iter().copied()).chain(last_words);
-        words.map(|it| hash_bytes(it.as_bytes())).collect()
+        lists.into_iter().flat_map(|it| it.iter()).map(|it| hash_bytes(it.as_bytes())).collect()
     });
     // Words with accents, and of scripts without spaces, are listed in another form.
     !line.is_ascii() || words.iter_hashed().any(|it| SAY_SO.contains(&it.1))
@@ -204,8 +200,7 @@ impl Replacement {
         is_whole_line |= is_correction;
         // `Moved from 1 to 8 December` exchanges days.
         let changed = if moved.is_none() { ChangedValue::of(line, &all) } else { None };
-        let takeback = takeback_subject(&all);
-        let says_nothing = gone.is_empty() && removed.is_empty() && takeback.is_none();
+        let says_nothing = gone.is_empty() && removed.is_empty();
         if !is_whole_line && says_nothing && moved.is_none() && changed.is_none() {
             return None;
         }
@@ -216,7 +211,6 @@ impl Replacement {
             removed,
             is_whole_line,
             is_correction,
-            takeback,
             removals,
             content,
             moved,
@@ -240,25 +234,7 @@ impl Replacement {
             .chain(whole.into_iter().flatten())
             .chain(moved)
             .chain(changed)
-            .chain(self.takeback.iter().flatten())
             .map(|it| &it[..])
-    }
-
-    /// Returns how many words a line that takes back a decision shares with an older one, if they are enough for it to be
-    /// that one: two, and half of what the older one is about.
-    pub(crate) fn words_taken_back(&self, older: &OlderLine<'_>) -> Option<usize> {
-        let subject = self.takeback.as_ref()?;
-        let all = line_words(older.text);
-        let decides = all.iter().any(|it| SEARCH.plan_words.contains(&&it.folded[..]));
-        let theirs = subject_stems(all.iter().map(|it| &it.folded[..]));
-        let shared = theirs.intersection(subject).count();
-        let is_same = shared >= SHARED_MIN && shared * 2 >= theirs.len();
-        (is_same && (decides || older.is_plan)).then_some(shared)
-    }
-
-    /// Returns whether it takes back a decision, maybe one of the same day.
-    pub(crate) fn takes_back(&self) -> bool {
-        self.takeback.is_some()
     }
 
     /// Returns whether this ends what an older line says. `is_name` says whether a stem is a name in one of the two
@@ -435,33 +411,6 @@ fn day_of(norm: &str, date: NaiveDate) -> Option<NaiveDate> {
     if is_past { of_year(date.year() + 1) } else { Some(this) }
 }
 
-/// Returns the stems of what a line is about that takes back a decision; `None` if it takes back none.
-fn takeback_subject(all: &[LineWord]) -> Option<BTreeSet<String>> {
-    let phrase = |at: usize| {
-        let is_here = |phrase: &&&str| {
-            let mut words = phrase.split(' ');
-            words.by_ref().zip(&all[at..]).all(|(word, it)| it.folded == word)
-                && phrase.split(' ').count() <= all.len() - at
-        };
-        SEARCH.takeback_phrases.iter().find(is_here).map(|it| it.split(' ').count())
-    };
-    // `After all lines were cut` opens with a time.
-    let found = (0..all.len()).find_map(|at| phrase(at).map(|width| (at, width)));
-    let (at, width) = found.filter(|(at, _)| *at > 0 || all[*at].folded != "after")?;
-    let rest = all[..at].iter().chain(&all[at + width..]);
-    Some(subject_stems(rest.map(|it| &it.folded[..])))
-}
-
-/// Returns the stems of the words that say what a decision is about.
-fn subject_stems<'w>(words: impl Iterator<Item = &'w str>) -> BTreeSet<String> {
-    let says = |it: &&str| {
-        let reverses =
-            SEARCH.takeback_phrases.iter().any(|phrase| phrase.split(' ').any(|p| p == *it));
-        !SEARCH.plan_words.contains(it) && !reverses
-    };
-    content_stems(words.filter(says))
-}
-
 /// Returns whether a word is denied.
 fn is_denied(all: &[LineWord], at: usize) -> bool {
     (at.saturating_sub(NEGATION_WORDS)..at).any(|it| {
@@ -610,54 +559,6 @@ mod tests {
         check("Brevo had an outage of two hours", "Switched from Brevo to Postmark", false);
         check("决定使用 Brevo 发送通讯", "通讯改用 Postmark，放弃 Brevo", true);
         check("决定使用 Brevo 发送通讯", "决定不放弃 Brevo", false);
-    }
-
-    #[test]
-    fn a_decision_is_taken_back_by_a_line_about_the_same() {
-        #[track_caller]
-        fn check(older: &str, newer: &str, expected: bool) {
-            let date = |it: &str| it.parse::<NaiveDate>().unwrap();
-            let line = OlderLine::of(older, date("2026-11-02"));
-            let words = WordList::of(newer);
-            let found = may_replace(newer, &words)
-                .then(|| Replacement::of(newer, date("2026-11-20")))
-                .flatten()
-                .and_then(|it| it.words_taken_back(&line));
-            assert_eq!(found.is_some(), expected, "{older} / {newer}");
-        }
-        let blue = "Decided to paint the hull blue";
-        check(blue, "Changed my mind: the hull gets green paint after all.", true);
-        check(blue, "On second thought we paint the hull green", true);
-        check(
-            "Decided to buy the Lofrans anchor.",
-            "Decided against the Lofrans anchor after all.",
-            true,
-        );
-        check(
-            "Entscheidung: die Jolle im Hafen lassen",
-            "Wir lassen die Jolle doch nicht im Hafen",
-            true,
-        );
-        check("Besluit: de boot schilderen", "Boot schilderen we toch niet", true);
-        for newer in [
-            "Decided to paint the hull green",
-            "After all the hull paint was blue",
-            "Decided against the Lofrans anchor after all.",
-            "Changed my mind: the deck gets green varnish after all.",
-        ] {
-            check(blue, newer, false);
-        }
-        // A report is no decision.
-        check(
-            "The hull paint is blue",
-            "Changed my mind: the hull gets green paint after all.",
-            false,
-        );
-        check(
-            "Decided to store the hull paint of last spring in the dry shed behind the pier",
-            "Changed my mind: the hull gets green paint after all.",
-            false,
-        );
     }
 
     #[test]

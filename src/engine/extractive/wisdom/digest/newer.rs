@@ -129,18 +129,6 @@ fn given_up(statements: &[DigestStatement]) -> Vec<(usize, usize)> {
             before.iter().rev().take(PLANS_READ_MAX).copied()
         };
         let candidates: BTreeSet<usize> = replacement.stems().flat_map(earlier).collect();
-        // One decision is taken back: the most similar one, of several the newest.
-        let taken_back = candidates.iter().filter(|_| replacement.takes_back()).filter_map(|&it| {
-            let older = &statements[it];
-            let mut line = OlderLine::of(&older.text, older.day);
-            line.is_plan |= older.kind == StatementKind::Decision;
-            Some((replacement.words_taken_back(&line)?, it))
-        });
-        if let Some((_, older_at)) = taken_back.max()
-            && seen.insert(older_at)
-        {
-            given_up.push((older_at, at));
-        }
         for older_at in candidates {
             let older = &statements[older_at];
             let is_later = older.day < newer.day || replacement.is_correction;

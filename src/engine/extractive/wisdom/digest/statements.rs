@@ -414,14 +414,6 @@ impl StatementCollector {
     fn main_one(&self, entities: impl Iterator<Item = usize>) -> Option<usize> {
         entities.min_by_key(|it| (self.entities.all[*it].is_platform, *it))
     }
-
-    fn class_of(&self, page: &ParsedLog, index: usize, own: &str) -> StatementClass {
-        match sections::class_of(page, &page.statements[index], own) {
-            StatementClass::Open if self.cured.contains(&index) => StatementClass::Outcome,
-            class => class,
-        }
-    }
-
     fn add(&mut self, page_at: usize, page: &ParsedLog, index: usize) {
         let statement = &page.statements[index];
         if !statement.is_own_words()
@@ -438,7 +430,10 @@ impl StatementCollector {
         let mut own_terms = self.extractor.extract(&words);
         let mut terms = own_terms.clone();
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
-        let class = self.class_of(page, index, own);
+        let class = match sections::class_of(page, statement, own) {
+            StatementClass::Open if self.cured.contains(&index) => StatementClass::Outcome,
+            class => class,
+        };
         let role = role_of(page, statement, (own, &words), class);
         let day = page.stem.date();
         if !self.reads(role.kind, day) {

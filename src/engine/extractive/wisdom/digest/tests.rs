@@ -216,22 +216,6 @@ fn a_number_that_belongs_to_its_word_stays_in_a_title() {
 }
 
 #[test]
-fn a_decision_that_was_taken_back_is_gone() {
-    check(
-        &[
-            "- Decided to paint the hull blue\n- Decided to sell the dinghy in spring\n- Decided to buy the Lofrans anchor\n",
-            "- Changed my mind: the hull gets green paint after all\n",
-            "- Decided against the Lofrans anchor after all\n",
-        ],
-        &[
-            "Decisions: Decided against the Lofrans anchor after all (2026-04-03) [2026-04-03:1]",
-            "Decisions: Changed my mind: the hull gets green paint after all (2026-04-02) [2026-04-02:1]",
-            "Decisions: Decided to sell the dinghy in spring (2026-04-01) [2026-04-01:2]",
-        ],
-    );
-}
-
-#[test]
 fn where_a_session_was_is_left_out() {
     check(
         &[
