@@ -50,7 +50,7 @@ use crate::{
 /// Forget lines of logs: remove everything derived from them
 ///
 /// Shows first what would be removed: bullets, entries, typed memories, kept versions, and copies. This
-/// cannot be undone. Of a line with several sentences, words take only the sentences that contain them. The daily log itself does not change, but no summary will use the line again; with
+/// cannot be undone. The daily log itself does not change, but no summary will use the line again; with
 /// --from-log the line is also removed from the log.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]

@@ -26,7 +26,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
-    ops::Range,
 };
 
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -88,17 +87,6 @@ pub enum Verdict {
     Accepted,
     /// It stays out.
     Refused,
-}
-
-/// What is forgotten of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ForgottenPart {
-    /// Nothing.
-    Nothing,
-    /// Some of its sentences, as byte ranges.
-    Sentences(Vec<Range<usize>>),
-    /// All of it.
-    Line,
 }
 
 /// One decision.
@@ -197,15 +185,6 @@ impl Decisions {
         texts.into_iter().flatten().flat_map(hashes).collect()
     }
 
-    /// Returns [`Self::forgotten_hashes`] of a sentence that is forgotten inside of lines with other sentences, however
-    /// short it is.
-    pub fn forgotten_sentence_hashes(&self, sentence: &str) -> Vec<String> {
-        let inside = format!("{INSIDE}{}", bare_words::core_words(sentence));
-        let mut hashes = self.forgotten_hashes(sentence);
-        hashes.extend(self.line_hashes(&inside));
-        hashes
-    }
-
     /// Returns whether any line is forgotten.
     pub fn has_forgotten(&self) -> bool {
         !self.forgotten.is_empty()
@@ -243,43 +222,24 @@ impl Decisions {
         }
     }
 
-    /// Returns what is forgotten of a line of the named log.
-    pub fn forgotten_part(&self, log: &str, line: &str) -> ForgottenPart {
+    /// Returns whether a line of the named log is forgotten.
+    pub fn is_forgotten(&self, log: &str, line: &str) -> bool {
         let everywhere = self.forgotten.get("");
         let here = self.forgotten.get(log);
         if everywhere.is_none() && here.is_none() {
-            return ForgottenPart::Nothing;
+            return false;
         }
-        let lists = [everywhere, here];
-        let is_known =
-            |text: String| lists.into_iter().flatten().any(|it| self.is_among(it, &text));
         let words = bare_words::bare_words(line);
         // A text that was cut off is compared by its start.
         let start = start_of(&words).map(|it| if is_cut(&words) { it + WHOLE } else { it + CUT });
-        let core = bare_words::core_words(line);
-        let cores = (!core.is_empty()).then(|| says(&core)).into_iter().flatten();
         let texts = [Some(line.to_owned()), Some(format!("{SAYS}{words}")), start];
-        if texts.into_iter().flatten().chain(cores).any(is_known) {
-            return ForgottenPart::Line;
-        }
-        let sentences = sentences_of(line);
-        let is_gone = |core: &String| {
-            let inside = std::iter::once(format!("{INSIDE}{core}"));
-            let is_long = core.chars().count() >= SENTENCE_CHARS_MIN;
-            inside.chain(is_long.then(|| says(core)).into_iter().flatten()).any(is_known)
-        };
-        let gone: Vec<Range<usize>> =
-            sentences.iter().filter(|it| is_gone(&it.1)).map(|it| it.0.clone()).collect();
-        match gone.len() {
-            0 => ForgottenPart::Nothing,
-            all if all == sentences.len() => ForgottenPart::Line,
-            _ => ForgottenPart::Sentences(gone),
-        }
-    }
-
-    /// Returns whether a line of the named log, or one of its sentences, is forgotten.
-    pub fn is_forgotten(&self, log: &str, line: &str) -> bool {
-        self.forgotten_part(log, line) != ForgottenPart::Nothing
+        // Decisions of earlier versions have the end mark of a sentence.
+        let cores = cores_of(line)
+            .into_iter()
+            .flat_map(|it| [format!("{SAYS}{it}."), SAYS.to_owned() + &it]);
+        let mut texts = texts.into_iter().flatten().chain(cores);
+        texts
+            .any(|text| [everywhere, here].into_iter().flatten().any(|it| self.is_among(it, &text)))
     }
 
     /// Returns what a person said of a quarantined line of the named log.
@@ -364,34 +324,25 @@ impl Decisions {
 
 /// Marks what a line says, as opposed to the line itself.
 const SAYS: &str = "\u{1}";
-/// Marks what a sentence says that is forgotten inside of lines with other sentences.
-const INSIDE: &str = "\u{2}";
 /// Marks the start of words that were cut off, and of whole ones.
 const CUT: &str = " cut";
 const WHOLE: &str = " whole";
 /// How much of a text is compared with one that was cut off, in characters.
 const START_CHARS: usize = 60;
 
-/// A shorter sentence says the same in many lines.
-const SENTENCE_CHARS_MIN: usize = 16;
-
-/// Returns the sentences of a line that has more than one, each with the core of what it says.
-fn sentences_of(line: &str) -> Vec<(Range<usize>, String)> {
+/// Returns the core of what a line says, and of each of its sentences.
+fn cores_of(line: &str) -> Vec<String> {
+    /// A shorter sentence says the same in many lines.
+    const CHARS_MIN: usize = 16;
+    let mut cores = vec![bare_words::core_words(line)];
     let ranges = sentence_ranges(line);
-    if ranges.len() < 2 {
-        return Vec::new();
+    if ranges.len() > 1 {
+        let sentences = ranges.iter().filter_map(|it| line.get(it.0..it.1));
+        let sentences = sentences.map(bare_words::core_words);
+        cores.extend(sentences.filter(|it| it.chars().count() >= CHARS_MIN));
     }
-    let with_core = |(start, end): (usize, usize)| {
-        let core = bare_words::core_words(line.get(start..end)?);
-        (!core.is_empty()).then_some((start..end, core))
-    };
-    ranges.into_iter().filter_map(with_core).collect()
-}
-
-/// Returns the texts whose hashes say that a core is forgotten. Decisions of earlier versions have the end mark of a
-/// sentence.
-fn says(core: &str) -> [String; 2] {
-    [format!("{SAYS}{core}."), format!("{SAYS}{core}")]
+    cores.retain(|it| !it.is_empty());
+    cores
 }
 
 fn is_cut(words: &str) -> bool {
@@ -583,38 +534,6 @@ mod tests {
         }
         for line in ["- 10:11", "- Henk is", "", &format!("{long} now"), &cut[..40]] {
             assert!(!decisions.is_forgotten("2026-04-03", line), "{line}");
-        }
-    }
-
-    #[test]
-    fn of_a_line_with_other_sentences_only_the_forgotten_one_is() {
-        let mut decisions = Decisions::with_key([7; 32]);
-        let at = "2026-04-06T03:00:12Z".parse().unwrap();
-        for sentence in ["Paul takes Fridays.", "Leave."] {
-            let hashes = decisions.forgotten_sentence_hashes(sentence);
-            let what = DecisionKind::Forgotten;
-            decisions.apply(&Decision { at, what, path: String::new(), hashes });
-        }
-        for (line, left) in [
-            ("- Rota: Ines takes Tuesdays. Paul takes Fridays.", "- Rota: Ines takes Tuesdays. "),
-            ("- Paul takes Fridays. Ines takes Tuesdays.", "Ines takes Tuesdays."),
-            ("- Stay or go. Leave. Then sleep.", "- Stay or go. Then sleep."),
-            ("- 09:05 Paul takes Fridays.", ""),
-            ("- Note: Paul takes Fridays. Leave.", ""),
-            ("- Paul takes Fridays and Ines takes Tuesdays.", "= nothing"),
-            ("- Leaves. Then sleep.", "= nothing"),
-        ] {
-            let part = decisions.forgotten_part("2026-04-03", line);
-            let found = match &part {
-                ForgottenPart::Nothing => "= nothing".to_owned(),
-                ForgottenPart::Line => String::new(),
-                ForgottenPart::Sentences(gone) => {
-                    let is_gone = |at: &usize| gone.iter().any(|it| it.contains(at));
-                    let kept = line.char_indices().filter(|(at, _)| !is_gone(at));
-                    kept.map(|it| it.1).collect()
-                }
-            };
-            assert_eq!(found, left, "{line}");
         }
     }
 

@@ -26,7 +26,7 @@ use crate::{
     memory::{
         address::Stem,
         authorship::OriginReason,
-        decision::{Decisions, ForgottenPart, Verdict},
+        decision::{Decisions, Verdict},
         hash::ContentHash,
         item::Item,
         log::{DailyLog, TextOrigin},
@@ -280,11 +280,6 @@ impl PrivacyRules {
 
     pub(super) fn is_forgotten(&self, stem: &Stem, line: &str) -> bool {
         self.decisions.as_ref().is_some_and(|it| it.is_forgotten(stem.as_str(), line))
-    }
-
-    pub(super) fn forgotten_part(&self, stem: &Stem, line: &str) -> ForgottenPart {
-        let part = self.decisions.as_ref().map(|it| it.forgotten_part(stem.as_str(), line));
-        part.unwrap_or(ForgottenPart::Nothing)
     }
 
     /// Returns whether any line is forgotten, so that the checks of texts that are not read from a log are

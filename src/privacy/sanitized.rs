@@ -11,7 +11,7 @@ use super::{
 use crate::memory::{
     address::{self, Address, Stem},
     authorship::{DumpedSession, LineAuthorship, LineShape, OriginReason, Speaker, session_dump},
-    decision::{ForgottenPart, Verdict},
+    decision::Verdict,
     document::Summary,
     hash::ContentHash,
     item::Item,
@@ -62,7 +62,7 @@ pub struct QuarantineStatus {
 /// Returns the sanitized view of a log.
 ///
 /// A forgotten or quarantined line keeps only its number and its hash, so that the addresses of other
-/// lines stay valid; of a line with a forgotten sentence the other sentences stay. A line that a person accepted counts as written by that person.
+/// lines stay valid. A line that a person accepted counts as written by that person.
 pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
     let raw_lines = log.lines();
     let findings = rules.policy().findings_of(log, &raw_lines);
@@ -86,17 +86,10 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
         };
         let found = findings.line(number);
         let concerns = found.map_or(&[][..], |it| &it.concerns);
-        let forgotten = if text.trim().is_empty() {
-            ForgottenPart::Nothing
-        } else {
-            rules.forgotten_part(&log.stem, text)
-        };
-        has_forgotten |= forgotten != ForgottenPart::Nothing;
-        let needs_review = !concerns.is_empty() || line.origin == TextOrigin::External;
-        // A review would show the whole line.
-        let is_forgotten =
-            forgotten == ForgottenPart::Line || forgotten != ForgottenPart::Nothing && needs_review;
-        if !is_forgotten && needs_review {
+        let is_forgotten = !text.trim().is_empty() && rules.is_forgotten(&log.stem, text);
+        if is_forgotten {
+            has_forgotten = true;
+        } else if !concerns.is_empty() || line.origin == TextOrigin::External {
             match rules.review_verdict(&log.stem, text) {
                 Some(Verdict::Accepted) => {
                     line.origin = TextOrigin::Human;
@@ -121,9 +114,6 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
         } else {
             let secrets = found.map_or(&[][..], |it| &it.secrets);
             let excluded = found.map_or(&[][..], |it| it.excluded_from(line.author.words_at()));
-            // Marks before the words stay.
-            let words_at = line.author.words_at().unwrap_or_else(|| kind.text_at(text));
-            let excluded = &*with_forgotten(excluded, forgotten, words_at);
             line.text = mask_line(text, secrets, excluded, log.raw(), rules).into();
             line.words_at = line.author.words_at().map_or_else(
                 // No placeholder precedes a marker.
@@ -194,20 +184,6 @@ pub fn unchanged_line(log: &DailyLog, number: u32, rules: &PrivacyRules) -> Opti
     let is_shown =
         kind.is_content() && !words.trim().is_empty() && !rules.is_forgotten(&log.stem, text);
     is_shown.then(|| words.to_owned())
-}
-
-/// Returns the excluded parts of a line with its forgotten sentences.
-fn with_forgotten(
-    excluded: &[Range<usize>],
-    forgotten: ForgottenPart,
-    words_at: usize,
-) -> Cow<'_, [Range<usize>]> {
-    let ForgottenPart::Sentences(gone) = forgotten else { return excluded.into() };
-    let words = gone.into_iter().map(|it| it.start.max(words_at)..it.end);
-    let mut all = excluded.to_vec();
-    all.extend(words.filter(|it| !it.is_empty()));
-    all.sort_by_key(|it| it.start);
-    all.into()
 }
 
 /// Returns a line with placeholders instead of secrets, and with nothing instead of its excluded parts.

@@ -359,51 +359,6 @@ fn a_line_an_item_or_words_can_be_named() {
 }
 
 #[test]
-fn the_neighbours_of_a_forgotten_sentence_come_back() {
-    let rota = "- Rota: Ines takes Tuesdays. Paul Lund takes Fridays.\n";
-    let rule = "- Rule: always send invoices on Monday. Never call Paul Lund before noon.\n";
-    let log = format!("# Monday\n\n{rota}{rule}- Paid the harbour fee.\n");
-    for from_log in [false, true] {
-        let root = Root::empty("rota");
-        root.write("memoird.yaml", "zone: UTC\n");
-        root.write("memory/2026-03-02.md", &log);
-        root.write("memory/2026-03-11.md", "# Wednesday\n\n- The pump was repaired.\n");
-        root.run_with_digest(&["compact", "-q"]).ok();
-        let generated = |words: &str| {
-            let found = files_containing(&root, words);
-            let is_text = |it: &String| Path::new(it).extension().is_some_and(|it| it == "md");
-            found.into_iter().filter(move |it| is_text(it) && !it.contains("2026-03-02"))
-        };
-        assert!(generated("paul lund").count() >= 3, "{:?}", files_containing(&root, "paul lund"));
-        let before: Vec<String> = generated("send invoices on monday").collect();
-        let mut args = vec!["forget", "--yes", "paul lund"];
-        args.extend(from_log.then_some("--from-log"));
-        root.run_with_digest(&args).ok();
-        let left = files_containing(&root, "paul lund");
-        assert_eq!(left, if from_log { vec![] } else { vec!["memory/2026-03-02.md"] });
-        let week = root.read("memory/weekly/2026-W10.md");
-        assert!(week.contains("- Rota: Ines takes Tuesdays. [2026-03-02:1,3]"), "{week}");
-        assert_eq!(generated("send invoices on monday").collect::<Vec<_>>(), before);
-        if from_log {
-            assert_eq!(
-                root.read("memory/2026-03-02.md"),
-                "# Monday\n\n- Rota: Ines takes Tuesdays.\n- Rule: always send invoices on Monday.\n\
-                 - Paid the harbour fee.\n"
-            );
-        }
-        root.run_with_digest(&["doctor"]).ok();
-        let again = root.run_with_digest(&["compact"]).ok();
-        assert!(again.stderr.starts_with("nothing to do"), "{again}");
-        // Somebody writes it again, with something else.
-        root.append("memory/2026-03-11.md", "- The jib is torn. Paul Lund takes Fridays.\n");
-        root.run_with_digest(&["compact", "-q"]).ok();
-        let week = root.read("memory/weekly/2026-W11.md");
-        assert!(week.contains("- The jib is torn. [2026-03-11:4]"), "{week}");
-        assert_eq!(generated("paul lund").collect::<Vec<_>>(), ["memory/2026-03-11.md"]);
-    }
-}
-
-#[test]
 fn a_memory_whose_line_is_gone_is_forgotten_with_what_says_the_same() {
     let root = Root::empty("henk");
     root.write("memoird.yaml", "zone: UTC\n");

@@ -188,12 +188,14 @@ fn find_vanished_lines(
             if !patterns.matches_line(&log.stem, text) {
                 continue;
             }
-            let gone = patterns.add_match(request, &log.stem, text);
+            if patterns.holds_requested_words(text) {
+                request.lines.insert(text.trim().to_owned());
+            }
             request.found.add_line(&log.stem, number, text);
             found.push(RemovedText {
                 path: path.clone(),
                 line: number,
-                text: gone,
+                text: text.trim().to_owned(),
                 by_person: false,
                 whole: Some(Arc::clone(log.raw())),
             });
@@ -211,7 +213,9 @@ fn find_lines(sources: &[ScannedLog], impact: &mut ForgetImpact) {
             if !patterns.matches_line(&log.stem, text) {
                 continue;
             }
-            let gone = patterns.add_match(&mut impact.request, &log.stem, text);
+            if patterns.holds_requested_words(text) {
+                impact.request.lines.insert(text.trim().to_owned());
+            }
             if patterns.repeats_in_record(&log.stem, text) {
                 impact.request.found.record_lines.insert(text.trim().to_owned());
             }
@@ -219,7 +223,7 @@ fn find_lines(sources: &[ScannedLog], impact: &mut ForgetImpact) {
             impact.lines.push(RemovedText {
                 path: path.clone(),
                 line: number,
-                text: gone,
+                text: text.trim().to_owned(),
                 by_person: false,
                 whole: Some(Arc::clone(log.raw())),
             });
@@ -589,13 +593,6 @@ fn add_rebuilds(inventory: &Inventory, impact: &mut ForgetImpact) {
         .filter_map(|(_, week)| week.parent())
         .collect();
     impact.to_rebuild.extend(above.iter().map(|&month| (Tier::Monthly, month)));
-    // What else a line says belongs to what was derived from it.
-    if !impact.request.sentences.is_empty() {
-        let stems = impact.request.found.now.stems().filter_map(|it| it.parse::<Stem>().ok());
-        let days = stems.filter(|it| !it.is_summary() && !it.is_session());
-        let days = days.map(|it| (Tier::Extract, Period::containing(Grain::Day, it.date())));
-        impact.to_rebuild.extend(days);
-    }
     let is_ours = |file: Option<&SummaryFile>| {
         file.is_some_and(|it| {
             it.header.as_ref().is_some_and(|it: &SummaryHeader| !it.engine.is_empty())

@@ -1,8 +1,6 @@
 //! A line of a log from which others are removed: what must stay of it, so that what is below it does not move to what
 //! is above it and say something new. Pure.
 
-use std::borrow::Cow;
-
 use crate::memory::markdown::LineKind;
 
 /// What is left of the words of a removed list item or heading.
@@ -11,7 +9,7 @@ const LEFT_OUT: &str = "…";
 /// A line of a log from which lines are removed.
 pub(super) struct LogLine<'a> {
     /// With its end.
-    pub(super) raw: Cow<'a, str>,
+    pub(super) raw: &'a str,
     /// `None` in the frontmatter.
     pub(super) kind: Option<LineKind>,
     /// Whether it is removed.
@@ -21,7 +19,7 @@ pub(super) struct LogLine<'a> {
 impl LogLine<'_> {
     /// Returns whether it has words, or anything else that somebody wrote.
     pub(super) fn says_something(&self) -> bool {
-        let words = self.kind.map(|it| self.raw[it.text_at(&self.raw)..].trim());
+        let words = self.kind.map(|it| self.raw[it.text_at(self.raw)..].trim());
         words.is_some_and(|it| !it.is_empty() && it != LEFT_OUT)
     }
 

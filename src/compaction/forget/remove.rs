@@ -48,13 +48,6 @@ impl Forgetter<'_, '_> {
         let scopes = all.chain(request.logs.iter().map(|(log, lines)| (log.clone(), lines)));
         let scopes: Vec<_> = scopes.filter(|(_, lines)| !lines.is_empty()).collect();
         let mut made = Vec::new();
-        let sentences = request.sentences.iter().filter(|it| !decisions.is_forgotten("", it));
-        let hashes: Vec<String> =
-            sentences.flat_map(|it| decisions.forgotten_sentence_hashes(it)).collect();
-        if !hashes.is_empty() {
-            let what = DecisionKind::Forgotten;
-            made.push(Decision { at: now, what, path: String::new(), hashes });
-        }
         for (log, lines) in scopes {
             let new = lines.iter().filter(|it| !decisions.is_forgotten(&log, it));
             let hashes: Vec<String> = new.flat_map(|it| decisions.forgotten_hashes(it)).collect();

@@ -7,7 +7,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    ops::Range,
     sync::Arc,
 };
 
@@ -16,7 +15,6 @@ use serde::{Deserialize, Serialize};
 
 use super::log_line::LogLine;
 use crate::{
-    engine::extractive::refers_back,
     memory::{
         address::{Address, Citation, Stem},
         bare_words::{bare_words, normalized},
@@ -33,7 +31,6 @@ use crate::{
         wisdom::{WisdomEntry, WisdomEntryMeta, WisdomFile},
     },
     privacy::PrivacyRules,
-    text::sentences::sentence_ranges,
 };
 
 /// Words shorter than this are no evidence when another text contains them.
@@ -46,9 +43,6 @@ const PURGED_CHARS_MIN: usize = 8;
 pub(crate) struct ForgetRequest {
     /// Lines of logs, without surrounding white space, at any position.
     pub lines: BTreeSet<String>,
-    /// Sentences of lines whose other sentences stay.
-    #[serde(default)]
-    pub sentences: BTreeSet<String>,
     /// Logs to be forgotten as a whole, each with its lines.
     pub logs: BTreeMap<String, BTreeSet<String>>,
     /// Words, [`normalized`]: all lines and items that contain them are removed.
@@ -102,15 +96,6 @@ pub(crate) struct RemovedText {
     /// The file as read, since the sanitized view of a line depends on the whole file.
     #[serde(skip)]
     pub whole: Option<Arc<str>>,
-}
-
-/// What of a line is removed.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum LineMatch {
-    Nothing,
-    /// Some of its sentences, as byte ranges.
-    Sentences(Vec<Range<usize>>),
-    Line,
 }
 
 /// The remaining text, with what was removed.
@@ -181,9 +166,8 @@ pub(super) struct ForgetPatterns<'a> {
 
 impl<'a> ForgetPatterns<'a> {
     pub(super) fn new(request: &'a ForgetRequest) -> Self {
-        let texts = request.lines.iter().chain(&request.sentences);
         let cores: BTreeSet<String> =
-            texts.map(|it| bare_words(it)).filter(|it| !it.is_empty()).collect();
+            request.lines.iter().map(|it| bare_words(it)).filter(|it| !it.is_empty()).collect();
         let longer = |than: usize| cores.iter().filter(move |it| it.chars().count() >= than);
         let found = request.found.texts.iter().filter(|it| it.chars().count() >= PURGED_CHARS_MIN);
         let names: Vec<String> = request
@@ -204,41 +188,17 @@ impl<'a> ForgetPatterns<'a> {
         }
     }
 
-    /// Returns whether a line of a log is removed, or a sentence of it.
+    /// Returns whether a line of a log is removed.
     pub(super) fn matches_line(&self, stem: &Stem, line: &str) -> bool {
-        self.match_in_line(stem, line) != LineMatch::Nothing
-    }
-
-    /// Returns what of a line of a log is removed: of a line that only contains the requested words, the sentences that
-    /// contain them, with those after them that are about the same.
-    pub(super) fn match_in_line(&self, stem: &Stem, line: &str) -> LineMatch {
-        let words = line.trim();
-        if words.is_empty() {
-            return LineMatch::Nothing;
+        let line = line.trim();
+        if line.is_empty() {
+            return false;
         }
-        if self.request.lines.contains(words)
-            || self.request.logs.get(stem.as_str()).is_some_and(|it| it.contains(words))
-            || self.exact.contains(&bare_words(words))
-            || self.repeats_in_record(stem, words)
-        {
-            return LineMatch::Line;
-        }
-        let is_target =
-            |it: &str| self.holds_requested_words(it) || self.request.sentences.contains(it.trim());
-        sentence_match(line, &is_target, self.holds_requested_words(words))
-    }
-
-    /// Adds to a request what of a line is removed because of the requested words, and returns it.
-    pub(super) fn add_match(&self, request: &mut ForgetRequest, stem: &Stem, line: &str) -> String {
-        if let LineMatch::Sentences(gone) = self.match_in_line(stem, line) {
-            let sentences = gone.iter().map(|it| line[it.clone()].trim().to_owned());
-            request.sentences.extend(sentences);
-            return sentences_in(line, &gone);
-        }
-        if self.holds_requested_words(line) {
-            request.lines.insert(line.trim().to_owned());
-        }
-        line.trim().to_owned()
+        self.request.lines.contains(line)
+            || self.request.logs.get(stem.as_str()).is_some_and(|it| it.contains(line))
+            || self.holds_requested_words(line)
+            || self.exact.contains(&bare_words(line))
+            || self.repeats_in_record(stem, line)
     }
 
     /// Returns whether a line of a session record repeats a removed line: entries in logs and lines of records
@@ -538,27 +498,19 @@ impl<'a> ForgetPatterns<'a> {
             .zip(text.split_inclusive('\n'))
             .map(|(number, raw)| {
                 let in_front = number < body_from;
-                let kind = kinds.get(&number).copied().filter(|_| !in_front);
-                let found = if !in_front {
-                    self.match_in_line(&log.stem, raw)
-                } else if self.matches_front_line(&log.stem, raw) {
-                    LineMatch::Line
+                let goes = if in_front {
+                    self.matches_front_line(&log.stem, raw)
                 } else {
-                    LineMatch::Nothing
+                    self.matches_line(&log.stem, raw)
                 };
-                let goes = found == LineMatch::Line;
-                let LineMatch::Sentences(gone) = found else {
-                    return LogLine { raw: raw.into(), kind, goes };
-                };
-                let words_at = kind.map_or(0, |it| it.text_at(raw));
-                cut.lines.push(removed_text(path, number, &sentences_in(raw, &gone), false));
-                LogLine { raw: without_sentences(raw, &gone, words_at).into(), kind, goes }
+                let kind = kinds.get(&number).copied().filter(|_| !in_front);
+                LogLine { raw, kind, goes }
             })
             .collect();
         for (at, line) in lines.iter().enumerate() {
             if line.goes {
                 let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
-                cut.lines.push(removed_text(path, number, &line.raw, false));
+                cut.lines.push(removed_text(path, number, line.raw, false));
                 let stays = |it: &&LogLine<'_>| !it.goes && !it.raw.trim().is_empty();
                 let next = lines[at + 1..].iter().find(stays);
                 if says_something && let Some(mark) = next.and_then(|it| line.mark_above(it)) {
@@ -566,10 +518,9 @@ impl<'a> ForgetPatterns<'a> {
                 }
             } else {
                 says_something |= line.says_something();
-                left.push_str(&line.raw);
+                left.push_str(line.raw);
             }
         }
-        cut.lines.sort_by_key(|it| it.line);
         let all = self.request.logs.contains_key(log.stem.as_str()) && !says_something;
         cut.text = (!all).then_some(left);
         (all || !cut.lines.is_empty()).then_some(cut)
@@ -578,24 +529,18 @@ impl<'a> ForgetPatterns<'a> {
     /// Returns the text of a vanished log with the targets blank, so that the other lines keep
     /// their numbers; `None` if nothing would remain.
     pub(super) fn blank_lines_in_log(&self, log: &DailyLog) -> Option<String> {
-        let mut found: BTreeMap<u32, LineMatch> = log
+        let goes: HashSet<u32> = log
             .lines()
             .into_iter()
-            .map(|(number, text, _)| (number, self.match_in_line(&log.stem, text)))
+            .filter(|(_, text, _)| self.matches_line(&log.stem, text))
+            .map(|(number, ..)| number)
             .collect();
         let body_from = log.lines().first().map_or(1, |it| it.0);
         let mut left = String::new();
         for (number, line) in (1..).zip(log.raw().split_inclusive('\n')) {
             let in_front = number < body_from && self.holds_requested_words(line);
             let end = &line[line.trim_end_matches(['\r', '\n']).len()..];
-            match found.remove(&number) {
-                _ if in_front => left.push_str(end),
-                Some(LineMatch::Line) => left.push_str(end),
-                Some(LineMatch::Sentences(gone)) => {
-                    left.push_str(&without_sentences(line, &gone, 0));
-                }
-                Some(LineMatch::Nothing) | None => left.push_str(line),
-            }
+            left.push_str(if in_front || goes.contains(&number) { end } else { line });
         }
         (!left.trim().is_empty()).then_some(left)
     }
@@ -616,47 +561,6 @@ impl<'a> ForgetPatterns<'a> {
         }
         (kept, out)
     }
-}
-
-/// Returns the sentences of a line that are targets, with those after them that are about the same; the whole line if
-/// none stays, or if the words are in no single sentence.
-fn sentence_match(line: &str, is_target: &dyn Fn(&str) -> bool, is_in_line: bool) -> LineMatch {
-    let says = |it: &&(usize, usize)| line[it.0..it.1].contains(char::is_alphanumeric);
-    let ranges = sentence_ranges(line);
-    let ranges: Vec<&(usize, usize)> = ranges.iter().filter(says).collect();
-    let mut gone: Vec<Range<usize>> = Vec::new();
-    for (start, end) in ranges.iter().copied().copied() {
-        let sentence = &line[start..end];
-        let follows = gone.last().is_some_and(|it| it.end == start);
-        if is_target(sentence) || follows && refers_back(sentence) {
-            gone.push(start..end);
-        }
-    }
-    match gone.len() {
-        0 if is_in_line => LineMatch::Line,
-        0 => LineMatch::Nothing,
-        all if all == ranges.len() => LineMatch::Line,
-        _ => LineMatch::Sentences(gone),
-    }
-}
-
-/// Returns the sentences of a line at these ranges.
-pub(super) fn sentences_in(line: &str, ranges: &[Range<usize>]) -> String {
-    let texts: Vec<&str> = ranges.iter().map(|it| line[it.clone()].trim()).collect();
-    texts.join(" ")
-}
-
-/// Returns a line without the sentences at these ranges. The marks before its words and its end stay.
-fn without_sentences(line: &str, gone: &[Range<usize>], words_at: usize) -> String {
-    let words = line.trim_end();
-    let mut left = String::with_capacity(line.len());
-    let mut at = 0;
-    for range in gone {
-        left.push_str(&line[at..range.start.max(words_at).max(at)]);
-        at = range.end.min(words.len());
-    }
-    left.push_str(&line[at..words.len()]);
-    format!("{}{}", left.trim_end(), &line[words.len()..])
 }
 
 pub(super) fn citation_of(memory: &TypedMemory) -> Option<Citation> {
@@ -782,28 +686,6 @@ mod tests {
             "- two words\n- twowords\n",
             Some("- twowords\n"),
         );
-    }
-
-    #[test]
-    fn of_a_line_with_the_words_only_their_sentences_go() {
-        let words = request(&[], &["paul"]);
-        for (text, left) in [
-            ("- Rota: Ines has Monday. Paul has Friday.\r\n", "- Rota: Ines has Monday.\r\n"),
-            ("- [ ] Paul has Friday. Ines has Monday.\n", "- [ ] Ines has Monday.\n"),
-            ("- Ask Ines. Paul is ill. He has the flu. Buy tea.", "- Ask Ines. Buy tea."),
-            ("- Paul is ill. He has the flu.\n- b\n", "- b\n"),
-            ("- Ines or Paul\n- b\n", "- b\n"),
-            ("Ask Ines. Ask Paul.\n", "Ask Ines.\n"),
-        ] {
-            check_log(&words, text, Some(left));
-        }
-        // Words that span two sentences are in neither.
-        let both = request(&[], &["monday. paul"]);
-        check_log(&both, "- Ines has Monday. Paul has Friday.\n- b\n", Some("- b\n"));
-        let whole = request(&["- Ines has Monday. Paul has Friday."], &["paul"]);
-        check_log(&whole, "- Ines has Monday. Paul has Friday.\n- b\n", Some("- b\n"));
-        let blank = |text: &str| ForgetPatterns::new(&words).blank_lines_in_log(&log(text));
-        assert_eq!(blank("- a\n- Go. Ask Paul.\n- b").as_deref(), Some("- a\n- Go.\n- b"));
     }
 
     #[test]

@@ -33,7 +33,7 @@ mod tokens;
 mod wisdom;
 mod worth;
 
-pub(crate) use self::statements::{replacement, self_contained::refers_back};
+pub(crate) use self::statements::replacement;
 pub use self::wisdom::{
     digest::{
         Digest, DigestBullet, DigestExplanation, DigestInput, DigestOutcome, ExplainedStatement,

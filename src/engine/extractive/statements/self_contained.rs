@@ -8,11 +8,6 @@ pub(crate) fn is_self_contained(text: &str) -> bool {
     words_are_self_contained(text, &WordList::of(text))
 }
 
-/// Returns whether a text begins with a word for something that was named before it: `It costs less.`
-pub(crate) fn refers_back(text: &str) -> bool {
-    WordList::of(text).opens_with(cue_phrases::BACK_REFERENCES)
-}
-
 /// Like [`is_self_contained`], for a text that is already split into words.
 pub(crate) fn words_are_self_contained(text: &str, words: &WordList) -> bool {
     const WORDS_MIN: usize = 3;
