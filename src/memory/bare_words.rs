@@ -144,11 +144,22 @@ fn without_record_name(words: &str) -> &str {
     }
 }
 
-/// Returns the words before a text of a session's entry that only say where the session was: `Session in tide on main: `.
+/// Returns the words before a text of a session's entry that only say where the session was: `Session in tide: `, or
+/// `Session in tide on main: `. What people write about a session has more words.
 pub fn session_lead(words: &str) -> Option<&str> {
-    let is_lead = words.starts_with("Session in ") || words.starts_with("Session on ");
-    let end = words.find(": ").filter(|_| is_lead)? + ": ".len();
-    Some(&words[..end])
+    let end = words.find(": ")?;
+    let place = words[..end].strip_prefix("Session ")?;
+    let mut words_of_place = place.split(' ');
+    let is_place = match (words_of_place.next(), words_of_place.next()) {
+        (Some("in"), Some(_)) => match (words_of_place.next(), words_of_place.next()) {
+            (None, _) => true,
+            (Some("on"), Some(_)) => words_of_place.next().is_none(),
+            _ => false,
+        },
+        (Some("on"), Some(_)) => words_of_place.next().is_none(),
+        _ => false,
+    };
+    is_place.then(|| &words[..end + ": ".len()])
 }
 
 /// Returns a text of a session's entry without the label that says who said it.

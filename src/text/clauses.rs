@@ -158,9 +158,8 @@ fn parse<'t>(text: &'t str, quote_ends: &[usize]) -> Vec<ParsedSentence<'t>> {
             '"' | '“' | '”' if quote_ends.contains(&start) => separator = Separator::ClauseMark,
             '-' if text[..start].ends_with(' ') => separator = Separator::ClauseMark,
             // `no-op` and `GO/NO-GO` are names, which deny nothing.
-            '-' if chars.peek().is_some_and(|it| it.1.is_alphanumeric()) => {
-                if let Some(word) = words.last_mut().filter(|it| it.end == start && it.text == "no")
-                {
+            '-' if is_name_with_no(&text[..start], &text[start + 1..]) => {
+                if let Some(word) = words.last_mut().filter(|it| it.end == start) {
                     word.in_code = true;
                 }
             }
@@ -181,6 +180,14 @@ fn parse<'t>(text: &'t str, quote_ends: &[usize]) -> Vec<ParsedSentence<'t>> {
         sentences.push(ParsedSentence { text: &text[from..], words });
     }
     sentences
+}
+
+/// Returns whether the text around a hyphen makes a name of its `no`.
+fn is_name_with_no(before: &str, after: &str) -> bool {
+    let next = after.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let no = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    no.eq_ignore_ascii_case("no") && ["op", "ops", "reply"].contains(&next)
+        || before.ends_with("/NO") && next == "GO"
 }
 
 /// Returns where the marks of quotes of several words are, in bytes.

@@ -346,7 +346,7 @@ impl<'s> CitedText<'s> {
         let has_inner_capital = |it: &&str| it.chars().skip(1).any(char::is_uppercase);
         let singular = text.strip_suffix('s').filter(|it| it.ends_with(char::is_lowercase));
         if let Some(singular) = singular.filter(has_inner_capital)
-            && self.lines().any(|it| contains_word(it, singular))
+            && self.lines().map(|it| it.matches(singular).count()).sum::<usize>() > 1
         {
             return true;
         }

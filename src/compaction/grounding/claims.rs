@@ -32,6 +32,8 @@ pub(super) struct CitedClaims<'p> {
     sentences: Vec<SentencePeople>,
     /// The same for the parts between commas and other marks.
     segments: Vec<SentencePeople>,
+    /// Capitalized words before what only people do.
+    speakers: HashSet<String>,
     stems: StemSet,
     /// The words in web addresses, which often are titles: `/unit-testing-a-vuex-store`.
     address_stems: StemSet,
@@ -71,6 +73,7 @@ impl<'p> CitedClaims<'p> {
             actors_by_action: HashMap::new(),
             sentences: Vec::new(),
             segments: Vec::new(),
+            speakers: HashSet::new(),
             stems: StemSet::new(),
             address_stems: StemSet::new(),
             names_by_context: HashMap::new(),
@@ -93,7 +96,8 @@ impl<'p> CitedClaims<'p> {
             }
             let parsed = parse_sentences(line);
             let is_label = is_label(line);
-            if is_label {
+            let is_item = line.trim_start().starts_with(['-', '*', '•', '+']);
+            if is_label || !is_item {
                 of_label.clear();
             }
             for sentence in &parsed {
@@ -101,6 +105,12 @@ impl<'p> CitedClaims<'p> {
                 all.words.extend(sentence.words.iter().map(|it| it.text.clone()));
                 all.words
                     .extend(sentence.words.iter().map(|it| strip_possessive(&it.text).to_owned()));
+                for two in sentence.words.windows(2) {
+                    let raw = &line[two[0].start..two[0].end];
+                    if raw.starts_with(char::is_uppercase) && known_action(&two[1].text).is_some() {
+                        all.speakers.insert(two[0].text.clone());
+                    }
+                }
                 for (place, name) in names_in_context(line, sentence) {
                     all.names_by_context.entry(place).or_default().insert(name);
                 }
@@ -204,7 +214,8 @@ impl<'p> CitedClaims<'p> {
     /// Returns whether the lines name another person.
     pub(super) fn names_others(&self, name: &str) -> bool {
         let people = self.sentences.iter().chain(&self.segments).flat_map(|it| &it.people);
-        people.filter(|it| !is_same_name(it, name)).any(|it| self.names.is_known(it))
+        let mut others = people.filter(|it| !is_same_name(it, name));
+        others.any(|it| self.names.is_known(it) || self.speakers.contains(it))
     }
 
     /// Returns whether somebody does in the lines what only people do.

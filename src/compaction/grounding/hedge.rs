@@ -72,8 +72,7 @@ pub(crate) fn dropped_hedge<'i>(item: &'i str, lines: &[&str]) -> Option<&'i str
     if lines.iter().any(|it| it.trim() == item.trim()) {
         return None;
     }
-    let sources: Vec<ParsedSentence<'_>> =
-        lines.iter().flat_map(|line| parse_sentences_and_quotes(line)).collect();
+    let sources: Vec<ParsedSentence<'_>> = lines.iter().flat_map(|line| parse_line(line)).collect();
     // Most lines suppose nothing.
     if !sources.iter().any(is_hedged) {
         return None;
@@ -224,6 +223,16 @@ impl SentenceProfile {
     }
 }
 
+/// Parses a line; its quotes are clauses of their own, unless it has a doubt outside of them, which may be about them.
+fn parse_line(line: &str) -> Vec<ParsedSentence<'_>> {
+    let outside: String = line.split(['"', '“', '”']).step_by(2).collect::<Vec<_>>().join(" ");
+    if parse_sentences(&outside).iter().any(is_hedged) {
+        parse_sentences(line)
+    } else {
+        parse_sentences_and_quotes(line)
+    }
+}
+
 fn is_hedged(sentence: &ParsedSentence<'_>) -> bool {
     has_hedge(&sentence.words) || sentence.clauses().iter().any(|it| find_condition(it).is_some())
 }
@@ -253,7 +262,9 @@ fn start_of_last_step(clause: &[ParsedWord], at: usize) -> usize {
     let begins = |it: &ParsedWord| {
         it.separator == Separator::Comma && SENTENCES.conjunctions.contains(&&it.text[..])
     };
-    clause[..at].iter().rposition(begins).unwrap_or(0)
+    // Two things may both depend on it: `we sell the boat, and move if the bank agrees`.
+    let commas = clause[..at].iter().filter(|it| it.separator == Separator::Comma).count();
+    clause[..at].iter().rposition(begins).filter(|_| commas > 1).unwrap_or(0)
 }
 
 /// Returns whether a clause that opens with `si` is Italian and states what is done.

@@ -574,8 +574,7 @@ fn check_with_wording<S: LineLookup + ?Sized>(
             || names_year_of(&item.text, it, citation)
             || counts_days(&item.text[it.start..], citation)
             || (it.start < it.end && counts_items(it) && !cited.counts_noun_of(it))
-            // The name of a file may have a date in it.
-            || item.text[it.start..it.end].contains(' ') && cited.has_in_code(&item.text[it.start..it.end])
+            || is_in_file_name(&item.text, it, &cited)
     };
     let missing = cited.first_unsupported(&item.text, &quantities, is_counted);
     if let Some((start, end)) = missing {
@@ -654,6 +653,16 @@ impl<S: LineLookup + ?Sized> Vocabulary for KnownWords<'_, S> {
     fn has_word(&self, word: &str) -> bool {
         answer_once(&self.words, word, || self.sources.has_word(word))
     }
+}
+
+/// Returns whether a date is part of the name of a file, which code of the lines has with the word before it.
+fn is_in_file_name(text: &str, quantity: &Quantity, cited: &CitedText<'_>) -> bool {
+    let Some(date) = text.get(quantity.start..quantity.end) else { return false };
+    let before = text[..quantity.start].trim_end_matches(|c: char| !c.is_alphanumeric());
+    let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    date.contains(' ')
+        && !word.is_empty()
+        && cited.has_in_code(&text[before.len() - word.len()..quantity.end])
 }
 
 /// Returns whether a quantity is the year of a cited day beside a name, `the Harbour Cup 2026`: the lines of a log need

@@ -36,6 +36,8 @@ struct Clause {
     is_ban: bool,
     /// Whether only small words follow the last negation: `but Linux is not`, `while links should not have it`.
     ends_negated: bool,
+    /// Whether all that it denies is what would be so otherwise.
+    denies_otherwise: bool,
     /// The words that report a failure of what the clause is about, and not of a thing named by it: `fails to load`,
     /// not `finds broken links`.
     failures: HashSet<String>,
@@ -61,8 +63,10 @@ impl CitedNegations {
         self.negations += count_negations(&sentence.words);
         self.replaced.extend(replacements(&sentence.words));
         let mut troubles = failures(&sentence.words);
-        let words = sentence.words.iter().map(|it| &it.text);
-        troubles.extend(words.filter(|it| CLAIMS.harms.contains(&&it[..])).cloned());
+        let words = || sentence.words.iter().map(|it| &it.text);
+        if !words().any(|it| CLAIMS.repairs.contains(&&it[..])) {
+            troubles.extend(words().filter(|it| CLAIMS.harms.contains(&&it[..])).cloned());
+        }
         if !troubles.is_empty() {
             self.troubles.push((content_stems(&sentence.words), troubles));
         }
@@ -225,7 +229,8 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
     theirs.iter().any(|it| {
         let has_own_negation = || implicit.iter().any(|word| !it.words.contains(word));
         // What the lines negate may be in a part that the item leaves out.
-        if it.words.contains("otherwise") || it.words.contains("sonst") {
+        // `when it would otherwise have no field`
+        if it.denies_otherwise {
             return false;
         }
         let states_negated = it.negated.is_empty()
@@ -268,10 +273,17 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
     })
 }
 
+fn denies_otherwise(words: &[ParsedWord]) -> bool {
+    let otherwise = words.iter().position(|it| ["otherwise", "sonst"].contains(&&it.text[..]));
+    let first = (0..words.len()).find(|at| is_negation(words, *at));
+    otherwise.zip(first).is_some_and(|(otherwise, first)| otherwise < first)
+}
+
 /// Returns whether a word begins like one of these stems: `piping` is the deed of `pipe`.
 fn has_beginning(stems: &StemSet, stem: &str) -> bool {
-    const LETTERS: usize = 3;
-    let start: String = stem.chars().take(LETTERS).collect();
+    const LETTERS_MIN: usize = 3;
+    let letters = stem.chars().count().saturating_sub(1).max(LETTERS_MIN);
+    let start: String = stem.chars().take(letters).collect();
     stems.range(start.clone()..).next().is_some_and(|it| it.starts_with(&start))
 }
 
@@ -381,6 +393,7 @@ impl Clause {
             ends_negated: (0..words.len()).rev().find(|it| is_negation(words, *it)).is_some_and(
                 |last| !words[last + 1..].iter().any(|it| is_content(it) || it.in_code),
             ),
+            denies_otherwise: denies_otherwise(words),
             failures: failures(words),
             words: all,
         }

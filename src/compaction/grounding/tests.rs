@@ -77,6 +77,31 @@ fn what_only_looks_alike_is_not_supported() {
             "Do not pipe echo into the vault",
         ),
         ("- File: `~/Docs/Weekly Tracker - Mar 23 2026.md`", "The tracker is of Mar 24 2026"),
+        ("Friday deploys of the gateway are a no-go.", "Friday deploys of the gateway are a go"),
+        ("No-one tests the relay on Friday.", "One tests the relay on Friday"),
+        (
+            "You must not restart the relay by hand otherwise the pump stops.",
+            "You must restart the relay by hand",
+        ),
+        (
+            "Adding the cache to the deploy script fixed the login errors.",
+            "Do not add the cache to the deploy script, login errors",
+        ),
+        (
+            "Ann thinks \"the pump moves to the north quay\" could be right.",
+            "The pump moves to the north quay",
+        ),
+        ("We sell the boat, and move to Bergen if the bank agrees.", "We sell the boat"),
+        (
+            "The file `Tracker - Mar 23 2026.md` is due on Apr 2.",
+            "The file tracker is due on Mar 23 2026",
+        ),
+        ("The job writes to UserSetting.", "The job writes to UserSettings"),
+        (
+            "Ann's list:\n- buy rope\nThe outer harbour gate of the north quay got new paint.\nBen painted \
+             the outer harbour gate of the north quay.",
+            "Ann painted the outer harbour gate of the north quay",
+        ),
     ] {
         if verdict_on_lines(lines, bullet) == "ok" {
             passed.push(format!("{bullet}\n    of {lines}"));
