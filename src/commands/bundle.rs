@@ -355,18 +355,27 @@ pub(super) fn settle_conflicts(
         of_stores.entry(&it.url).or_default().insert(it.path.clone());
     }
     for (url, paths) in of_stores {
-        let root = root.bundle_root(call);
-        let failed = with_progress(ui, |show| {
+        let bundle = root.bundle_root(call);
+        let settled = with_progress(ui, |show| {
             if takes_theirs {
                 let request = PullRequest { theirs: paths, ..PullRequest::default() };
-                pull::pull(&root, url, &request, show).err()
+                pull::pull(&bundle, url, &request, show).map(|it| it.conflicts)
             } else {
                 let request = PushRequest { mine: paths, ..PushRequest::default() };
-                push::push(&root, url, &request, show).err()
+                push::push(&bundle, url, &request, show).map(|it| it.conflicts)
             }
         });
-        if let Some(error) = failed {
-            return Err(CommandError::from(error));
+        let left = settled.map_err(|error| explain(error, root, url))?;
+        if let Some(path) = left.iter().find(|it| named.iter().any(|of| of.path == it.path)) {
+            return Err(CommandError::new(
+                CommandErrorKind::Job,
+                format!("{} is still in conflict: {}", path.path, path.note),
+            )
+            .hint("memoird review list"));
+        }
+        if takes_theirs {
+            // If this fails, the next search indexes the files or reports the error.
+            drop(search::refresh_index(&root.vault));
         }
     }
     let verdict = if takes_theirs { "accepted" } else { "refused" };

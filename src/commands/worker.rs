@@ -28,7 +28,7 @@ use crate::{
     config::duration::Span,
     daemon::{
         runtime_config::RuntimeConfig,
-        sandbox::{SandboxLimits, port_of},
+        sandbox::{SandboxLimits, SandboxStatus, port_of},
     },
     fleet::{
         claims::{ClaimTarget, Claimed, Claims, Turn},
@@ -205,7 +205,8 @@ fn create_tables(url: Option<&str>, ui: &Ui) -> CommandResult {
 }
 
 fn default_cache(call: &Invocation) -> PathBuf {
-    call.environment.state_home.join("memoird").join("worker")
+    // Not in the folder of the program's own state, which every sandbox may write.
+    call.environment.state_home.join("memoird-worker")
 }
 
 /// A worker process.
@@ -338,7 +339,7 @@ impl Session<'_> {
                             outage.pause(&self.stop);
                         }
                         // Somebody killed it: its root is claimed again when the lease has run out.
-                        None => {}
+                        None => has_failed = true,
                     }
                 }
                 Ok(Turn::Wait(_)) if self.args.until_idle => break,
@@ -435,8 +436,12 @@ impl Session<'_> {
         let loaded = RuntimeConfig { environment, config, roots: vec![folder] };
         let mut limits = SandboxLimits::of(&loaded);
         add_servers(&mut limits, &self.worker.store, tenant, self.claims_url.as_deref())?;
-        if let Err(error) = limits.enter() {
-            self.ui.warn(format!("no sandbox: {error}"));
+        let entered = limits.enter().map_err(|error| {
+            CommandError::config(format!("cannot enter the sandbox of {tenant}: {error}"))
+                .hint("--no-sandbox runs without it: then nothing but the permissions of the user separates tenants")
+        })?;
+        if entered == SandboxStatus::Unsupported {
+            self.ui.warn("no sandbox: this kernel has no Landlock, so nothing separates the tenants of a machine");
         }
         Ok(())
     }
@@ -490,7 +495,6 @@ fn add_servers(
     const HTTPS: u16 = 443;
     if let Some(folder) = store.strip_prefix("file://") {
         limits.writable.push(Path::new(folder).join(tenant));
-        limits.readable.push(folder.into());
         let notes = due_notes::tenant_url(store, tenant);
         if let Some(notes) = notes.strip_prefix("file://").filter(|_| claims.is_none()) {
             create_private(Path::new(notes))?;

@@ -250,7 +250,12 @@ impl WorkerTask<'_> {
             generation: pushed.generation,
             written: report.written,
             published: pushed.published.len(),
-            next_due: next_attempt(plan, problem.is_some(), attempts, &call),
+            // What others published meanwhile is not in the plan.
+            next_due: if pushed.incoming > 0 {
+                Some(Duration::ZERO)
+            } else {
+                next_attempt(plan, problem.is_some(), attempts, &call)
+            },
             problem,
         })
     }

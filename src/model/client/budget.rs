@@ -41,6 +41,14 @@ impl ModelClient {
                  add its price to pricing.yaml, or set both to null"
             )));
         }
+        // What the shared limits are, only their database knows.
+        #[cfg(feature = "fleet")]
+        if price.is_none() && !endpoint.is_local() && self.shared.is_some() {
+            return Err(CallError::Config(format!(
+                "the price of `{model}` is unknown, and the claims database may limit the costs: add its price to \
+                 pricing.yaml"
+            )));
+        }
         // A call on this machine is free, even if a model of this name has a price elsewhere.
         let price = price.filter(|_| !endpoint.is_local());
         #[cfg(feature = "fleet")]
