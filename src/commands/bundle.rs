@@ -66,6 +66,7 @@ enum BundleCommand {
 }
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 struct PushArgs {
     /// The address of the bundle
     url: Option<String>,

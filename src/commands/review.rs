@@ -253,7 +253,9 @@ fn review_interactively(
 ) -> CommandResult {
     let ReviewQueue { lines, changes, contradictions } = queue;
     let conflicts = conflict_entries(root);
-    conflicts.iter().for_each(|it| show(it, ui));
+    for it in &conflicts {
+        show(it, ui);
+    }
     if !conflicts.is_empty() {
         ui.note(CONFLICT_HINT);
     }

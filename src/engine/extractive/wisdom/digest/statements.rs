@@ -422,10 +422,8 @@ impl StatementCollector {
         {
             return;
         }
-        let Some(OwnText { own, shown, end, keeps_label, is_labelled }) = OwnText::of(statement)
-        else {
-            return;
-        };
+        let Some(own_text) = OwnText::of(statement) else { return };
+        let OwnText { own, shown, end, keeps_label, is_labelled } = own_text;
         let words = WordList::of(own);
         let mut own_terms = self.extractor.extract(&words);
         let mut terms = own_terms.clone();
