@@ -17,7 +17,7 @@ use super::{
 /// The folder of the notes, below the store.
 const FOLDER: &str = "due";
 const NOTE_BYTES_MAX: u64 = 4096;
-/// How often a note is written anew when others write it at the same time.
+/// How often a note is written again when others write it at the same time.
 const TRIES: usize = 5;
 
 /// The note about one root, as JSON.
