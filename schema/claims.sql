@@ -9,7 +9,8 @@
 -- send durations, so that their clocks do not matter.
 --
 -- Row-level security: a function sets `memoird.tenant` for its transaction and then sees the rows of this tenant only.
--- It also binds the owner of the tables, but no superuser: let workers connect as an ordinary role.
+-- It also binds the owner of the tables, but no superuser: let workers connect as an ordinary role. It protects from
+-- mistakes in memoird, and not from a process that was taken over: any connection may name another tenant.
 
 CREATE SCHEMA memoird;
 
@@ -43,7 +44,8 @@ CREATE TABLE memoird.root (
     lease_until timestamptz,
     -- Claims since the last success.
     attempts    integer NOT NULL DEFAULT 0,
-    reported_at timestamptz,
+    -- When the manifest was last changed that a sweep has seen, by the clock of the store.
+    seen_at     timestamptz,
     problem     text,
     -- When it may be claimed: a lease that has run out may be, too.
     ready_at    timestamptz GENERATED ALWAYS AS (coalesce(lease_until, due_at)) STORED,
@@ -190,11 +192,24 @@ CREATE FUNCTION memoird.claim_root(
 DECLARE
     moment timestamptz := clock_timestamp();
     ends timestamptz := moment + lease_ms * interval '1 millisecond';
+    is_deadly boolean;
+    tries integer;
+    pause interval;
 BEGIN
     PERFORM set_config('memoird.tenant', for_tenant, true);
     IF named IS NULL THEN
-        SELECT r.id INTO id FROM memoird.root r WHERE r.tenant = for_tenant AND r.ready_at <= moment
-            ORDER BY r.ready_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+        LOOP
+            SELECT r.id, r.owner IS NOT NULL AND r.attempts >= 5, r.attempts INTO id, is_deadly, tries
+                FROM memoird.root r WHERE r.tenant = for_tenant AND r.ready_at <= moment
+                ORDER BY r.ready_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+            EXIT WHEN id IS NULL OR NOT is_deadly;
+            -- One that workers die of again and again waits longer each time, as one that fails does.
+            pause := least(interval '6 hours', interval '30 seconds' * 2 ^ least(tries - 5, 16));
+            UPDATE memoird.root r SET owner = NULL, lease_until = NULL, due_at = moment + pause,
+                    problem = 'its workers died'
+                WHERE r.tenant = for_tenant AND r.id = claim_root.id;
+            PERFORM memoird.note_ready(for_tenant, moment + pause);
+        END LOOP;
     ELSE
         INSERT INTO memoird.root AS r (tenant, id) VALUES (for_tenant, named) ON CONFLICT DO NOTHING;
         SELECT r.id INTO id FROM memoird.root r WHERE r.tenant = for_tenant AND r.id = named
@@ -241,10 +256,15 @@ END $$;
 -- Returns what a worker took of the fleet's limits and did not use.
 CREATE FUNCTION memoird.return_tranches(own text) RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+    rest record;
 BEGIN
-    WITH gone AS (DELETE FROM memoird.tranche t WHERE t.owner = own RETURNING t.period, t.unit, t.amount)
-    UPDATE memoird.spent s SET amount = s.amount - gone.amount FROM gone
-        WHERE s.tenant = '' AND s.root = '' AND s.period = gone.period AND s.unit = gone.unit;
+    FOR rest IN SELECT t.period, t.unit, t.amount FROM memoird.tranche t WHERE t.owner = own
+            ORDER BY length(t.period) DESC, array_position(ARRAY['usd', 'tokens', 'calls'], t.unit) FOR UPDATE LOOP
+        UPDATE memoird.spent s SET amount = s.amount - rest.amount
+            WHERE s.tenant = '' AND s.root = '' AND s.period = rest.period AND s.unit = rest.unit;
+    END LOOP;
+    DELETE FROM memoird.tranche t WHERE t.owner = own;
 END $$;
 
 -- Ends a lease. `new_due_ms` is from now on, NULL for a root that waits for a push. A generation that was reported
@@ -259,7 +279,7 @@ DECLARE
 BEGIN
     PERFORM set_config('memoird.tenant', for_tenant, true);
     PERFORM memoird.return_tranches(own);
-    UPDATE memoird.root r SET owner = NULL, lease_until = NULL, reported_at = moment, problem = why,
+    UPDATE memoird.root r SET owner = NULL, lease_until = NULL, problem = why,
             due_at = CASE WHEN r.gen > new_gen THEN coalesce(r.due_at, next_due) ELSE next_due END,
             gen = greatest(r.gen, new_gen),
             attempts = CASE WHEN how = 'done' THEN 0 ELSE r.attempts END
@@ -287,10 +307,10 @@ DECLARE
     next_due timestamptz := moment + new_due_ms * interval '1 millisecond';
 BEGIN
     PERFORM set_config('memoird.tenant', for_tenant, true);
-    INSERT INTO memoird.root AS r (tenant, id, gen, due_at, reported_at)
-        VALUES (for_tenant, named, new_gen, next_due, moment)
+    INSERT INTO memoird.root AS r (tenant, id, gen, due_at)
+        VALUES (for_tenant, named, new_gen, next_due)
         ON CONFLICT (tenant, id) DO UPDATE
-            SET gen = excluded.gen, due_at = excluded.due_at, reported_at = moment
+            SET gen = excluded.gen, due_at = excluded.due_at
             WHERE r.gen <= excluded.gen;
     IF FOUND AND next_due IS NOT NULL THEN
         PERFORM memoird.note_ready(for_tenant, greatest(next_due, moment));
@@ -299,10 +319,18 @@ END $$;
 
 -- Returns what is recorded about a root; no row if it is unknown.
 CREATE FUNCTION memoird.known_root(for_tenant text, named text)
-RETURNS TABLE (gen bigint, reported_at timestamptz) LANGUAGE plpgsql AS $$
+RETURNS TABLE (gen bigint, seen_at timestamptz) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('memoird.tenant', for_tenant, true);
-    RETURN QUERY SELECT r.gen, r.reported_at FROM memoird.root r WHERE r.tenant = for_tenant AND r.id = named;
+    RETURN QUERY SELECT r.gen, r.seen_at FROM memoird.root r WHERE r.tenant = for_tenant AND r.id = named;
+END $$;
+
+-- Records that a sweep has seen the manifest of a root that was last changed then.
+CREATE FUNCTION memoird.note_seen(for_tenant text, named text, changed timestamptz) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('memoird.tenant', for_tenant, true);
+    UPDATE memoird.root r SET seen_at = changed WHERE r.tenant = for_tenant AND r.id = named;
 END $$;
 
 -- Returns whether the last sweep began long enough ago; then this one begins.
@@ -312,6 +340,11 @@ BEGIN
         WHERE m.swept_at IS NULL OR m.swept_at < clock_timestamp() - every_ms * interval '1 millisecond';
     RETURN FOUND;
 END $$;
+
+-- Lets the next worker sweep at once: this sweep failed.
+CREATE FUNCTION memoird.abandon_sweep() RETURNS void LANGUAGE sql AS $$
+    UPDATE memoird.meta SET swept_at = NULL
+$$;
 
 -- Puts each tenant into the line at the right place, and removes what is old.
 CREATE FUNCTION memoird.sweep() RETURNS void LANGUAGE plpgsql AS $$
@@ -328,7 +361,11 @@ BEGIN
     END LOOP;
 END $$;
 
--- Adds to what is charged against a limit of a tenant or a root; raises MB001 if that exceeds it.
+-- Adds to what is charged to a tenant or a root; raises MB001 if that exceeds the limit `most`, if there is one. What is
+-- spent without a limit counts too, so that one that is set later knows it.
+--
+-- Whoever changes rows of `spent` takes them in one order, so that no two calls wait for each other: those of a tenant
+-- before those of the fleet; within these by span (day, month), unit (usd, tokens, calls), root before tenant.
 CREATE FUNCTION memoird.charge(
     for_tenant text, for_root text, for_period text, for_unit text, more double precision, most double precision,
     span text, scope text
@@ -336,15 +373,9 @@ CREATE FUNCTION memoird.charge(
 DECLARE
     total double precision;
 BEGIN
-    -- A limit may be newer than some calls of its period.
-    INSERT INTO memoird.spent (tenant, root, period, unit, amount)
-        SELECT for_tenant, for_root, for_period, for_unit, coalesce(sum(
-            CASE for_unit WHEN 'usd' THEN l.usd WHEN 'tokens' THEN l.tokens ELSE 1 END), 0)
-        FROM memoird.ledger l WHERE for_tenant <> '' AND l.tenant = for_tenant
-            AND l.day LIKE for_period || '%' AND (for_root = '' OR l.root = for_root)
-        ON CONFLICT DO NOTHING;
-    UPDATE memoird.spent s SET amount = s.amount + more
-        WHERE s.tenant = for_tenant AND s.root = for_root AND s.period = for_period AND s.unit = for_unit
+    INSERT INTO memoird.spent AS s (tenant, root, period, unit, amount)
+        VALUES (for_tenant, for_root, for_period, for_unit, more)
+        ON CONFLICT (tenant, root, period, unit) DO UPDATE SET amount = s.amount + more
         RETURNING s.amount INTO total;
     IF total > most THEN
         RAISE EXCEPTION USING ERRCODE = 'MB001', MESSAGE = json_build_object(
@@ -353,7 +384,8 @@ BEGIN
     END IF;
 END $$;
 
--- Charges a call against the fleet's limit: from the worker's tranche, else a new one is taken.
+-- Charges a call to the fleet: from the worker's tranche, else a new one is taken; raises MB001 if that exceeds the limit
+-- `most`, if there is one.
 CREATE FUNCTION memoird.charge_fleet(
     own text, for_period text, for_unit text, more double precision, most double precision,
     span text, lease_ms bigint
@@ -389,8 +421,9 @@ BEGIN
             'span', span, 'scope', 'fleet', 'unit', for_unit, 'used', total, 'requested', more,
             'limit', most)::text;
     END IF;
-    -- A hundredth of the limit, and no more than a tenth of what is left of it.
-    wanted := greatest(more, least(most / 100, (most - total) / 10));
+    -- A hundredth of the limit, and no more than a tenth of what is left of it; without a limit enough for some calls.
+    wanted := CASE WHEN most IS NULL THEN 16 * more
+        ELSE greatest(more, least(most / 100, (most - total) / 10)) END;
     IF for_unit <> 'usd' THEN
         wanted := greatest(more, floor(wanted));
     END IF;
@@ -430,13 +463,9 @@ BEGIN
                 more := CASE unit WHEN 'usd' THEN may_usd WHEN 'tokens' THEN may_tokens ELSE 1 END;
                 most := memoird.limit_of(for_tenant, for_root, span, unit,
                     (limits #>> ARRAY['root', span, unit])::double precision);
-                IF most IS NOT NULL THEN
-                    PERFORM memoird.charge(for_tenant, for_root, period, unit, more, most, span, 'root');
-                END IF;
+                PERFORM memoird.charge(for_tenant, for_root, period, unit, more, most, span, 'root');
                 most := memoird.limit_of(for_tenant, '', span, unit, NULL);
-                IF most IS NOT NULL THEN
-                    PERFORM memoird.charge(for_tenant, '', period, unit, more, most, span, 'tenant');
-                END IF;
+                PERFORM memoird.charge(for_tenant, '', period, unit, more, most, span, 'tenant');
             END LOOP;
         END LOOP;
         FOREACH span IN ARRAY ARRAY['day', 'month'] LOOP
@@ -445,12 +474,9 @@ BEGIN
                 more := CASE unit WHEN 'usd' THEN may_usd WHEN 'tokens' THEN may_tokens ELSE 1 END;
                 most := memoird.limit_of('', '', span, unit,
                     (limits #>> ARRAY['fleet', span, unit])::double precision);
-                IF most IS NOT NULL THEN
-                    PERFORM memoird.charge_fleet(own, period, unit, more, most, span, lease_ms);
-                END IF;
+                PERFORM memoird.charge_fleet(own, period, unit, more, most, span, lease_ms);
             END LOOP;
         END LOOP;
-        -- Last, so that a limit that is new counts this call once.
         INSERT INTO memoird.ledger AS l
             (tenant, root, fingerprint, attempt, owner, at, day, state, tokens, usd)
             SELECT for_tenant, for_root, request, coalesce(max(p.attempt), 0) + 1, own, clock_timestamp(), on_day,
@@ -478,7 +504,9 @@ CREATE FUNCTION memoird.settle_call(
 DECLARE
     was memoird.ledger;
     less double precision;
-    one record;
+    scope text;
+    for_period text;
+    for_unit text;
 BEGIN
     PERFORM set_config('memoird.tenant', for_tenant, true);
     SELECT * INTO was FROM memoird.ledger l WHERE l.tenant = for_tenant AND l.id = call AND l.state = 'open'
@@ -488,20 +516,25 @@ BEGIN
     END IF;
     UPDATE memoird.ledger l SET state = 'ended', outcome = how, tokens = coalesce(real_tokens, l.tokens),
         usd = coalesce(real_usd, l.usd) WHERE l.id = call;
-    FOR one IN SELECT u.unit, p.period FROM unnest(ARRAY['usd', 'tokens']) AS u (unit),
-            unnest(ARRAY[was.day, left(was.day, 7)]) AS p (period) LOOP
-        less := CASE one.unit WHEN 'usd' THEN was.usd - coalesce(real_usd, was.usd)
-            ELSE was.tokens - coalesce(real_tokens, was.tokens) END;
-        CONTINUE WHEN less = 0;
-        UPDATE memoird.spent s SET amount = s.amount - less
-            WHERE s.tenant = for_tenant AND s.root IN ('', was.root) AND s.period = one.period
-                AND s.unit = one.unit;
-        UPDATE memoird.tranche t SET amount = t.amount + less
-            WHERE t.owner = was.owner AND t.period = one.period AND t.unit = one.unit AND t.amount + less >= 0;
-        IF NOT FOUND THEN
-            UPDATE memoird.spent s SET amount = s.amount - less
-                WHERE s.tenant = '' AND s.root = '' AND s.period = one.period AND s.unit = one.unit;
-        END IF;
+    -- In the order of `charge`.
+    FOREACH scope IN ARRAY ARRAY['tenant', 'fleet'] LOOP
+        FOREACH for_period IN ARRAY ARRAY[was.day, left(was.day, 7)] LOOP
+            FOREACH for_unit IN ARRAY ARRAY['usd', 'tokens'] LOOP
+                less := CASE for_unit WHEN 'usd' THEN was.usd - coalesce(real_usd, was.usd)
+                    ELSE was.tokens - coalesce(real_tokens, was.tokens) END;
+                CONTINUE WHEN less = 0;
+                IF scope = 'tenant' THEN
+                    PERFORM memoird.charge(for_tenant, was.root, for_period, for_unit, -less, NULL, '', '');
+                    PERFORM memoird.charge(for_tenant, '', for_period, for_unit, -less, NULL, '', '');
+                ELSE
+                    UPDATE memoird.tranche t SET amount = t.amount + less WHERE t.owner = was.owner
+                        AND t.period = for_period AND t.unit = for_unit AND t.amount + less >= 0;
+                    IF NOT FOUND THEN
+                        PERFORM memoird.charge('', '', for_period, for_unit, -less, NULL, '', '');
+                    END IF;
+                END IF;
+            END LOOP;
+        END LOOP;
     END LOOP;
 END $$;
 

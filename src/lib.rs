@@ -47,7 +47,7 @@
 //! | 2 | [`session`] | transcripts of coding agents, and the records derived from them |
 //! | 2 | [`compaction`] | a run: plan, draft, check, merge, write, record; also undo, forget, repair |
 //! | 2 | [`recall`] | reading back: search, trace, coverage, history, the context of a session |
-//! | 3 | `fleet` | portable roots in object storage; only with the feature `fleet` |
+//! | 3 | `fleet` | portable roots in object storage, and workers that compact them; only with the feature `fleet` |
 //! | 3 | [`daemon`] | one loop over one `enum Event` |
 //! | 4 | [`operations`] | what the verbs do, as functions that return values |
 //! | 5 | [`commands`] | one file per verb, and the MCP server: arguments, output, exit codes; the only module that prints |

@@ -70,10 +70,10 @@ pub(super) struct WorkerArgs {
     /// Exit when nothing is due
     #[arg(long)]
     until_idle: bool,
-    /// How long a root is held without a sign of life
+    /// How long a lease lasts if the worker does not renew it
     #[arg(long, value_name = "TIME", default_value = "60s")]
     lease: Span,
-    /// The folder of the copies; a full one may be removed while no worker runs
+    /// The folder of the copies; you may delete it while no worker runs
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     /// The bucket keeps former versions, and its lifecycle rule removes them: `forget` cannot
@@ -334,6 +334,10 @@ impl Session<'_> {
                     let status = self.start_turn(&tenant)?;
                     match status.code() {
                         Some(0) => outage = Outage::default(),
+                        // A root failed, which is recorded with it; others go on.
+                        Some(code) if code == i32::from(CommandErrorKind::Job.exit_code()) => {
+                            (has_failed, outage) = (true, Outage::default());
+                        }
                         Some(_) => {
                             has_failed = true;
                             outage.pause(&self.stop);
@@ -410,7 +414,12 @@ impl Session<'_> {
                     ));
                 }
             }
-            Err(error) => self.ui.warn(format!("the store was not swept: {error}")),
+            Err(error) => {
+                self.ui.warn(format!("the store was not swept: {error}"));
+                if let Err(error) = claims.abandon_sweep() {
+                    self.ui.warn(error);
+                }
+            }
         }
     }
 
@@ -464,9 +473,7 @@ impl Session<'_> {
         if self.ui.is_json() {
             self.ui.json(totals);
         }
-        let is_turn = self.args.roots_max.is_some();
-        // The failures of a turn are recorded with the roots.
-        super::error_report::exit_code_if_failed(totals.failed > 0 && !is_turn)
+        super::error_report::exit_code_if_failed(totals.failed > 0)
     }
 }
 

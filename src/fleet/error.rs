@@ -111,7 +111,7 @@ pub(crate) enum BundleError {
     /// The store holds the root of another tenant.
     #[error(
         "`{url}` is not a root of the tenant `{expected}`: its manifest names {}",
-        found.as_ref().map_or_else(|| "none".to_owned(), |it| format!("`{it}`"))
+        found.as_ref().map_or_else(|| "no tenant".to_owned(), |it| format!("`{it}`"))
     )]
     OtherTenant {
         /// The address.

@@ -37,7 +37,7 @@ use crate::{
         fs::{
             layout::{PRIVATE_DIR, ROOT_FILE, visible_bytes},
             lock::{RunLock, WriteLock},
-            private_folder,
+            private_folder, up_to_date_note,
             vault::{Vault, VaultError},
         },
     },
@@ -110,9 +110,13 @@ struct IncomingPull {
     theirs: BTreeSet<String>,
 }
 
-/// Fetches the manifest of a bundle for a folder that has no settings yet, and returns the text of its
-/// `memoird.yaml`, if the bundle has one.
-pub(crate) fn fetch_root_file(vault: &Vault, url: &str) -> Result<Option<String>, BundleError> {
+/// Fetches the manifest of a bundle for a folder that has no settings yet, checks whose root it is, and returns the text
+/// of its `memoird.yaml`, if the bundle has one.
+pub(crate) fn fetch_root_file(
+    vault: &Vault,
+    url: &str,
+    tenant: Option<&str>,
+) -> Result<Option<String>, BundleError> {
     let storage = storage::open(url)?;
     refuse_overlap(vault.layout().root(), url)?;
     let FetchedObject::Found(bytes, _) = fetch_manifest(&*storage, None)? else {
@@ -120,6 +124,7 @@ pub(crate) fn fetch_root_file(vault: &Vault, url: &str) -> Result<Option<String>
     };
     let manifest = Manifest::parse(&bytes, url)?;
     manifest.check_root(url, &BundleState::load(vault, url)?)?;
+    manifest.check_tenant(url, tenant)?;
     let Some(file) = manifest.files.get(ROOT_FILE) else { return Ok(None) };
     let (_, raw) = fetch_object(&*storage, url, &manifest, &file.object)?;
     let content = content_of(url, ROOT_FILE, file, &raw)?;
@@ -510,8 +515,16 @@ fn apply(
     reach_failpoint("bundle.pull.recorded")?;
     vault.remove_private(INCOMING)?;
     if let Some(note) = incoming.manifest.up_to_date.as_ref().filter(|_| is_whole) {
-        // Without it the next run checks for itself.
-        up_to_date::adopt_note(vault, note);
+        // Without it the next run checks for itself. What was written here since the files were compared makes it void.
+        if up_to_date::adopt_note(vault, note)
+            && !incoming
+                .manifest
+                .has_contents(&LocalFiles::read(vault, &state.base_hashes())?.contents())
+        {
+            up_to_date_note::invalidate(&layout.private_dir()).map_err(|source| {
+                BundleError::Io { action: "remove the note that the folder is up to date", source }
+            })?;
+        }
     }
     drop((write, run));
     remove_objects(vault)?;

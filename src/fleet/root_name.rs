@@ -64,7 +64,7 @@ pub(crate) fn check_part(part: &str) -> Result<(), String> {
         || !part.chars().all(is_plain)
     {
         return Err(format!(
-            "`{part}` is no name of a tenant or root (letters, digits, `-`, `_`, `.`; at most {PART_BYTES_MAX})"
+            "`{part}` is not a valid name of a tenant or root (letters, digits, `-`, `_`, `.`; at most {PART_BYTES_MAX})"
         ));
     }
     Ok(())

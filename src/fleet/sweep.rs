@@ -1,6 +1,6 @@
 //! Finds pushes that were not reported to the claims database, as when it did not answer.
 //!
-//! Lists the store once. A manifest is fetched only if it is newer than the last report about its root.
+//! Lists the store once. A manifest is fetched only if it was changed since the last sweep, by the clock of the store.
 
 use super::{
     claims::Claims,
@@ -31,13 +31,16 @@ pub(crate) fn sweep(claims: &Claims, store: &str) -> Result<SweepReport, BundleE
         let Some(Ok(root)) = name.map(str::parse::<RootName>) else { continue };
         report.roots += 1;
         let known = claims.known_root(&root)?;
-        if known.and_then(|it| it.reported_at).is_some_and(|it| it >= object.modified) {
+        if known.and_then(|it| it.seen_at) == Some(object.modified) {
             continue;
         }
         match found_generation(&*storage, store, &root, &object.key) {
-            Ok(generation) if known.is_some_and(|it| it.generation >= generation) => {}
+            Ok(generation) if known.is_some_and(|it| it.generation >= generation) => {
+                claims.note_seen(&root, object.modified)?;
+            }
             Ok(generation) => {
                 claims.report(&root, generation, Some(std::time::Duration::ZERO))?;
+                claims.note_seen(&root, object.modified)?;
                 report.reported += 1;
             }
             Err(error) => report.refused.push(error.to_string()),

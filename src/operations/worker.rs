@@ -8,7 +8,7 @@
 use std::{
     fs::{self, DirBuilder},
     os::unix::fs::DirBuilderExt as _,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -360,7 +360,7 @@ fn open_copy(
     if file.is_file() {
         return Ok(root);
     }
-    if let Some(text) = pull::fetch_root_file(&root.vault, url).map_err(of_copy)? {
+    if let Some(text) = pull::fetch_root_file(&root.vault, url, tenant).map_err(of_copy)? {
         settings_files::write_settings(&file, &text).map_err(CommandError::from)?;
         return Ok(call.open_root(folder)?);
     }
@@ -372,9 +372,19 @@ fn open_copy(
         settings.zone = Zone { name, source: ZoneSource::RootFile };
     }
     if described.memory_dir != settings.memory_dir.to_string_lossy() {
-        let dir = Path::new(&described.memory_dir).components();
-        settings.memory_dir =
-            dir.filter(|it| !matches!(it, std::path::Component::CurDir)).collect();
+        let mut dir = PathBuf::new();
+        for part in Path::new(&described.memory_dir).components() {
+            match part {
+                Component::CurDir => {}
+                Component::Normal(name) => dir.push(name),
+                _ => {
+                    let what =
+                        format!("`{}` of {url} leads out of the folder", described.memory_dir);
+                    return Err(CommandError::new(CommandErrorKind::Data, what).into());
+                }
+            }
+        }
+        settings.memory_dir = dir;
     }
     let vault = Vault::for_root(&settings).map_err(CommandError::from)?;
     let rules = vault.rules();

@@ -186,7 +186,7 @@ fn parse<'t>(text: &'t str, quote_ends: &[usize]) -> Vec<ParsedSentence<'t>> {
 fn is_name_with_no(before: &str, after: &str) -> bool {
     let next = after.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let no = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    no.eq_ignore_ascii_case("no") && ["op", "ops", "reply"].contains(&next)
+    no.eq_ignore_ascii_case("no") && CLAIMS.names_with_no.contains(&next)
         || before.ends_with("/NO") && next == "GO"
 }
 

@@ -197,6 +197,8 @@ pub(crate) struct ClaimLexicon {
     pub(crate) unnamed_subjects: LexiconWords,
     pub(crate) attempts: LexiconWords,
     pub(crate) harms: LexiconWords,
+    pub(crate) otherwise_words: LexiconWords,
+    pub(crate) names_with_no: LexiconWords,
     pub(crate) first_names: LexiconWords,
     pub(crate) german_noun_endings: LexiconWords,
     pub(crate) common_german_nouns: LexiconWords,

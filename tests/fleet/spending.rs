@@ -100,6 +100,34 @@ fn ten_workers_never_exceed_a_limit_though_they_are_killed() {
 }
 
 #[test]
+fn what_was_spent_before_a_limit_was_set_counts() {
+    let server = Server::well_behaved();
+    let Some(fleet) = with_model(&server) else { return };
+    fleet.push(&root(1), "acme/desk-1");
+    fleet.run(&["--once", "acme/desk-1"]).ok();
+    let sent = server.count();
+    // What was charged at the worst case is settled, and the tranche is given back.
+    let charged = |scope: &str| -> f64 {
+        let query = format!(
+            "SELECT amount FROM memoird.spent WHERE {scope} AND unit = 'tokens' AND period LIKE '%-13'"
+        );
+        fleet.postgres.admin(&query).parse().unwrap()
+    };
+    let used: f64 = fleet.postgres.admin("SELECT sum(tokens) FROM memoird.ledger").parse().unwrap();
+    for scope in ["tenant = ''", "tenant = 'acme' AND root = ''", "root = 'desk-1'"] {
+        assert!((charged(scope) - used).abs() < 1e-6, "{scope}: {} {used}", charged(scope));
+    }
+    assert_eq!(fleet.postgres.admin("SELECT count(*) FROM memoird.tranche"), "0");
+    fleet.postgres.admin(&format!(
+        "INSERT INTO memoird.cap (span, unit, most) VALUES ('month', 'calls', {sent})"
+    ));
+    fleet.push(&root(2), "other/desk-2");
+    let refused = fleet.run(&["--once", "other/desk-2"]);
+    check(&refused, 1, &["the fleet's budget of the month is exhausted"]);
+    assert_eq!(server.count(), sent);
+}
+
+#[test]
 fn the_next_worker_uses_the_reply_that_a_dead_one_paid_for() {
     let server = Server::well_behaved();
     let Some(fleet) = with_model(&server) else { return };

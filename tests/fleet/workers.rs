@@ -254,6 +254,21 @@ fn the_root_of_a_dead_worker_is_claimed_when_its_lease_has_run_out() {
 }
 
 #[test]
+fn a_root_that_its_workers_die_of_waits_longer_each_time() {
+    let Some(fleet) = Fleet::start() else { return };
+    fleet.postgres.admin(
+        "INSERT INTO memoird.root (tenant, id, owner, lease_until, attempts) VALUES \
+         ('acme', 'deadly', 'gone', now() - interval '1 second', 5), \
+         ('acme', 'unlucky', 'gone', now(), 4)",
+    );
+    let claim = "SELECT coalesce(id, '-') FROM memoird.claim_root('acme', NULL, 'me', 60000)";
+    assert_eq!(fleet.postgres.admin(claim), "unlucky");
+    assert_eq!(fleet.postgres.admin(claim), "-");
+    let waits = "SELECT owner IS NULL, due_at > now() + interval '20 seconds' FROM memoird.root WHERE id = 'deadly'";
+    assert_eq!(fleet.postgres.admin(waits), "t|t");
+}
+
+#[test]
 fn a_tenant_with_one_root_does_not_wait_for_one_with_many() {
     let Some(fleet) = Fleet::start() else { return };
     let many = "INSERT INTO memoird.root (tenant, id, due_at) \

@@ -274,7 +274,7 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
 }
 
 fn denies_otherwise(words: &[ParsedWord]) -> bool {
-    let otherwise = words.iter().position(|it| ["otherwise", "sonst"].contains(&&it.text[..]));
+    let otherwise = words.iter().position(|it| CLAIMS.otherwise_words.contains(&&it.text[..]));
     let first = (0..words.len()).find(|at| is_negation(words, *at));
     otherwise.zip(first).is_some_and(|(otherwise, first)| otherwise < first)
 }

@@ -6,6 +6,7 @@
 use std::{
     future::Future,
     io,
+    net::IpAddr,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
@@ -21,7 +22,7 @@ use tokio::{
 };
 use tokio_postgres::{
     Client, Config, Row,
-    config::Host,
+    config::{Host, SslMode},
     error::SqlState,
     tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
     types::{ToSql, Type},
@@ -56,6 +57,10 @@ impl Connection {
             config.map_err(|_| bad("expected postgres://USER@HOST/DATABASE?sslmode=require"))?;
         if config.get_hosts().is_empty() {
             return Err(bad("it names no host"));
+        }
+        // The parser's default lets anybody on the way turn TLS off.
+        if !url.contains("sslmode=") && !config.get_hosts().iter().all(is_on_this_machine) {
+            config.ssl_mode(SslMode::Require);
         }
         config.connect_timeout(CONNECT_TIMEOUT).application_name("memoird");
         // As the programs of PostgreSQL do.
@@ -188,6 +193,15 @@ fn reason_of(error: &tokio_postgres::Error) -> String {
 fn verified(url: &str) -> String {
     url.replace("sslmode=verify-full", "sslmode=require")
         .replace("sslmode=verify-ca", "sslmode=require")
+}
+
+fn is_on_this_machine(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
+        }
+    }
 }
 
 fn server_name(config: &Config) -> String {

@@ -51,7 +51,10 @@ impl fmt::Display for ClaimsError {
                 write!(f, "the database at `{server}` has no claims tables")
             }
             ClaimsErrorKind::Newer => {
-                write!(f, "the claims database at `{server}` is of a newer memoird: {reason}")
+                write!(
+                    f,
+                    "the claims database at `{server}` was created by a newer memoird: {reason}"
+                )
             }
             ClaimsErrorKind::Failed => {
                 write!(f, "the claims database at `{server}` failed: {reason}")

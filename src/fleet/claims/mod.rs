@@ -95,7 +95,7 @@ pub(crate) struct FinishedRoot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KnownRoot {
     pub(crate) generation: u64,
-    pub(crate) reported_at: Option<chrono::DateTime<chrono::Utc>>,
+    pub(crate) seen_at: Option<chrono::DateTime<chrono::Utc>>,
 }
 
 /// A call of a model, as it is reserved.
@@ -298,13 +298,13 @@ impl Claims {
     /// Returns what was last reported; `None` for an unknown root.
     pub(crate) fn known_root(&self, root: &RootName) -> Result<Option<KnownRoot>, ClaimsError> {
         let rows = self.connection.query(
-            "SELECT gen, reported_at FROM memoird.known_root($1, $2)",
+            "SELECT gen, seen_at FROM memoird.known_root($1, $2)",
             &[(&root.tenant(), Type::TEXT), (&root.id(), Type::TEXT)],
         )?;
         Ok(rows.first().map(|row| {
             let generation: i64 = row.get(0);
             let generation = u64::try_from(generation).unwrap_or(0);
-            KnownRoot { generation, reported_at: row.get(1) }
+            KnownRoot { generation, seen_at: row.get(1) }
         }))
     }
 
@@ -312,6 +312,28 @@ impl Claims {
     pub(crate) fn begin_sweep(&self, every: Duration) -> Result<bool, ClaimsError> {
         let every = whole_millis(every);
         self.is_true("SELECT memoird.begin_sweep($1)", &[(&every, Type::INT8)])
+    }
+
+    /// Lets the next worker sweep at once, since this sweep failed.
+    pub(crate) fn abandon_sweep(&self) -> Result<(), ClaimsError> {
+        self.connection.query("SELECT memoird.abandon_sweep()::text", &[]).map(drop)
+    }
+
+    /// Records that a sweep has seen the manifest of a root that was last changed at `changed`, by the clock of the store.
+    pub(crate) fn note_seen(
+        &self,
+        root: &RootName,
+        changed: chrono::DateTime<chrono::Utc>,
+    ) -> Result<(), ClaimsError> {
+        let rows = self.connection.query(
+            "SELECT memoird.note_seen($1, $2, $3)::text",
+            &[
+                (&root.tenant(), Type::TEXT),
+                (&root.id(), Type::TEXT),
+                (&changed, Type::TIMESTAMPTZ),
+            ],
+        );
+        rows.map(drop)
     }
 
     /// Puts each tenant into the line at the right place, and removes old runs and replies.
