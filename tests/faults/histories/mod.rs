@@ -344,11 +344,16 @@ impl History {
             (format!("{log}:{}", at + 1), line.to_owned())
         };
         self.note(format_args!("forget {what}{}", if from_log { " --from-log" } else { "" }));
-        // What the logs say when it was named decides, so the numbers are those of the words.
-        self.forgotten.extend(numbers(&said, 't'));
         let mut args = vec!["forget", &what, "--yes"];
         args.extend(from_log.then_some("--from-log"));
         let ran = self.machines[machine].run(&args);
+        // An older database knows many files that are gone since: a person must confirm first.
+        if ran.stderr.contains("known files are gone") {
+            self.note("(refused)");
+            return self.compact(machine);
+        }
+        // What the logs say when it was named decides, so the numbers are those of the words.
+        self.forgotten.extend(numbers(&said, 't'));
         if !matches!(ran.status.code(), Some(0 | 2)) {
             return Err(format!("{ran}"));
         }
