@@ -183,12 +183,27 @@ impl ImportArgs {
 pub(super) struct RecentSessions {
     /// All of them, without those that another session started.
     pub(super) total: usize,
-    /// Those that an import takes with the present configuration.
-    pub(super) new: usize,
     /// Those that the logs contain already.
     pub(super) imported: usize,
-    /// The working folders of those that no memory folder takes yet; `None` if the transcript names none.
-    pub(super) homeless: Vec<Option<PathBuf>>,
+    /// The others.
+    pub(super) new: Vec<NewSession>,
+}
+
+/// A session that is not imported yet.
+#[derive(Debug)]
+pub(super) struct NewSession {
+    /// Its working folder, if the transcript names one.
+    pub(super) folder: Option<PathBuf>,
+    /// Where the present configuration puts it.
+    pub(super) target: Option<ImportTarget>,
+}
+
+/// The memory folder that a session is imported into.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ImportTarget {
+    /// The folder of its project below this one, which may have to be created.
+    OfProject(PathBuf),
+    Folder(PathBuf),
 }
 
 /// Reads the sessions of a program in the last 30 days; none if it has no folder of sessions.
@@ -203,12 +218,19 @@ pub(super) fn recent_sessions(
     }
     let files = ImportArgs::recent(&call.environment, from, false).transcripts(call)?;
     let report = ImportReport::examine(files, &mut TargetRoots::new(call, global)?, ui);
+    let projects_dir = call.config.projects_dir(&call.environment);
     let mut recent = RecentSessions::default();
     for session in report.sessions {
         match session.state {
-            ImportState::New | ImportState::First => recent.new += 1,
+            ImportState::New | ImportState::First | ImportState::Homeless => {
+                let target = match session.state {
+                    ImportState::New => session.home.map(ImportTarget::Folder),
+                    ImportState::First => projects_dir.clone().map(ImportTarget::OfProject),
+                    _ => None,
+                };
+                recent.new.push(NewSession { folder: session.folder, target });
+            }
             ImportState::Known => recent.imported += 1,
-            ImportState::Homeless => recent.homeless.push(session.folder),
             ImportState::Elsewhere => {}
             ImportState::Subagent | ImportState::Failed => continue,
         }
@@ -336,11 +358,11 @@ impl<'a> TargetRoots<'a> {
             session.state = ImportState::Subagent;
             return Ok(());
         }
+        session.folder = transcript.cwd.as_deref().map(PathBuf::from);
         let home = self.root_for(&transcript);
         let is_elsewhere = self.named.is_some() && self.named != home;
         let call = self.call;
         let Some(path) = home else {
-            session.folder = transcript.cwd.as_deref().map(PathBuf::from);
             let can_create = session.folder.as_ref().is_some_and(|it| self.can_create_root(it));
             session.state = if can_create { ImportState::First } else { ImportState::Homeless };
             return Ok(());

@@ -147,6 +147,8 @@ fn agents_get_hooks_their_sessions_are_imported_and_the_first_wisdom_is_shown() 
                   Codex: writes ~/.codex/hooks.json
                   Codex: writes ~/.codex/config.toml
       import      4 sessions of the last 30 days; no model is called
+                  3 into the memory folders of their projects in ~/memories
+                  1 into ~/memories/general
       memories    summaries, memories and WISDOM.md, by the engine without a model; costs nothing
       service     not proposed: no service manager answers (systemctl is not installed); `memoird run` works in the foreground
     nothing was changed; to do it: memoird init --yes
@@ -210,6 +212,32 @@ fn the_service_is_installed_where_a_manager_answers_and_uninstall_stops_it() {
     run(&["uninstall", "--yes"]);
     assert!(!unit.exists());
     assert!(take_calls(&root).contains("--user disable --now memoird.service"));
+}
+
+#[test]
+fn a_journal_is_not_filled_with_the_sessions_of_projects() {
+    let root = home();
+    write_file(&root.home("journal/2026-04-11.md"), "# Saturday\n\n- Planted the two pears.\n");
+    run_in(&root, "", &["init", "journal"]).ok();
+    let shown = run_in(&root, "", &["init", "--dry-run"]).ok();
+    let plan = shown.stderr.split_once("plan\n").unwrap().1;
+    let plan: Vec<&str> = plan.lines().filter(|it| !it.contains("Claude Code:")).collect();
+    insta::assert_snapshot!(plan[..7].join("\n"), @r"
+    folder      ~/journal is already set up: agents read it and log to it outside of git repositories; `project: ~/journal` in its entry of config.yaml keeps it to itself
+    projects    each git repository gets its own memory folder in ~/memories; writes ~/.config/memoird/config.yaml
+                Codex: writes ~/.codex/hooks.json
+                Codex: writes ~/.codex/config.toml
+    import      4 sessions of the last 30 days; no model is called
+                3 into the memory folders of their projects in ~/memories
+                1 into ~/journal
+    ");
+    let plan = run_in(&root, "", &["init", "--dry-run", "--json"]).ok().json();
+    let imports: Vec<Value> = plan["plan"]["imports"].as_array().unwrap().clone();
+    let of = |it: &Value| (it["sessions"].as_u64().unwrap(), it["of_projects"] == true);
+    assert_eq!(imports.iter().map(of).collect::<Vec<_>>(), [(3, true), (1, false)]);
+    run_in(&root, "", &["init", "--yes"]).ok();
+    assert!(root.home("memories/tide/WISDOM.md").is_file());
+    assert!(root.home("memories/reef/WISDOM.md").is_file());
 }
 
 #[test]

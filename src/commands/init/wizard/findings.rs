@@ -11,7 +11,7 @@ use crate::{
     commands::{
         GlobalArgs,
         hooks::{programs::AgentProgram, project_folder},
-        import,
+        import::{self, ImportTarget},
         service::{self, ManagedService, unit::UnitState},
         ui::Ui,
     },
@@ -30,6 +30,8 @@ pub(super) struct Findings {
     pub(super) agents: Vec<FoundAgent>,
     /// The configured memory folders.
     pub(super) roots: Vec<ConfiguredFolder>,
+    /// The one of them that serves what belongs to no project.
+    pub(super) general: Option<PathBuf>,
     /// Where projects get memory folders of their own, if that is configured.
     pub(super) projects_dir: Option<PathBuf>,
     pub(super) service: FoundService,
@@ -68,12 +70,10 @@ pub(super) struct FoundAgent {
     pub(super) workspace: Option<Workspace>,
     /// Its sessions of the last 30 days.
     pub(super) sessions: usize,
-    /// Those that the present configuration imports.
-    pub(super) new: usize,
     /// Those that are imported already.
     pub(super) imported: usize,
-    /// Those that no memory folder takes yet.
-    pub(super) homeless: Vec<HomelessSession>,
+    /// The others.
+    pub(super) new: Vec<FoundSession>,
     pub(super) hooks: HookState,
 }
 
@@ -84,13 +84,15 @@ pub(super) struct Workspace {
     pub(super) logs: usize,
 }
 
-/// A session that no memory folder takes yet.
+/// A session that is not imported yet.
 #[derive(Clone, Debug)]
-pub(super) struct HomelessSession {
+pub(super) struct FoundSession {
     /// Its working folder, if the transcript names one.
     pub(super) folder: Option<PathBuf>,
     /// The git repository that the folder is in.
     pub(super) project: Option<PathBuf>,
+    /// Where the present configuration puts it.
+    pub(super) target: Option<ImportTarget>,
 }
 
 #[derive(Debug)]
@@ -136,6 +138,10 @@ pub(super) fn read(call: &Invocation, global: &GlobalArgs, ui: &Ui) -> CommandRe
         place,
         agents,
         roots: call.config.roots.iter().map(folder).collect(),
+        general: match call.config.general_roots().as_slice() {
+            [only] => Some(only.to_path_buf()),
+            _ => None,
+        },
         projects_dir: call.config.projects_dir(around),
         service: FoundService {
             file: service.path().to_owned(),
@@ -160,9 +166,9 @@ fn read_agent(
         }),
         None => import::RecentSessions::default(),
     };
-    let homeless = found.homeless.into_iter().map(|folder| {
-        let project = folder.as_deref().and_then(|it| project_of(call, it));
-        HomelessSession { folder, project }
+    let new = found.new.into_iter().map(|it| {
+        let project = it.folder.as_deref().and_then(|it| project_of(call, it));
+        FoundSession { folder: it.folder, project, target: it.target }
     });
     let logs = |path: &Path| folder::log_count(path) + folder::log_count(&path.join("memory"));
     let workspace = program.workspace(&call.environment).filter(|it| it.is_dir()).map(|it| {
@@ -173,9 +179,8 @@ fn read_agent(
         program,
         workspace,
         sessions: found.total,
-        new: found.new,
         imported: found.imported,
-        homeless: homeless.collect(),
+        new: new.collect(),
         hooks: hooks::state(call, program)?,
     })
 }

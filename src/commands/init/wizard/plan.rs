@@ -6,17 +6,23 @@
 //!   gets the sessions of this repository only; any other one gets all that have no folder of their own, if no folder
 //!   does that yet, and otherwise only those in it.
 //! - In the home folder the folders in which agents keep logs of their own are adopted, each git repository gets its own memory folder below [`PROJECTS_DIR`], and one folder there
-//!   takes the rest. The last two are not proposed if the user has configured folders already.
+//!   takes the rest. The last two are not proposed if the user has configured folders and works with an agent in them
+//!   already; a folder that no agent was set up for, such as a journal, gets no sessions of projects.
 //! - Nothing is proposed for a program that is not there, and nothing that is there already.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use super::{
     super::hooks::HookState,
-    findings::{Findings, FoundAgent, HomelessSession, Place},
+    findings::{Findings, FoundAgent, FoundSession, Place},
 };
 use crate::{
-    commands::{hooks::programs::AgentProgram, service::unit::UnitState},
+    commands::{
+        hooks::programs::AgentProgram, import::ImportTarget, service::unit::UnitState,
+    },
     operations::format::counted,
 };
 
@@ -44,6 +50,8 @@ pub(super) struct SetupPlan {
     pub(super) hooks: Vec<AgentProgram>,
     /// The programs whose sessions are imported, and their number.
     pub(super) imports: Vec<(AgentProgram, usize)>,
+    /// How many sessions each memory folder gets.
+    pub(super) targets: BTreeMap<ImportTarget, usize>,
     /// Whether the service is installed, or updated for new folders.
     pub(super) service: bool,
     /// Whether memories are made of logs that were never compacted.
@@ -77,10 +85,14 @@ impl SetupPlan {
             if matches!(agent.hooks, HookState::Missing(_)) && plan.can_set_up(found, agent) {
                 plan.hooks.push(agent.program);
             }
-            let taken = agent.homeless.iter().filter(|it| plan.takes(found, it)).count();
-            plan.homeless += agent.homeless.len() - taken;
-            if agent.new + taken > 0 {
-                plan.imports.push((agent.program, agent.new + taken));
+            let targets: Vec<_> =
+                agent.new.iter().filter_map(|it| plan.target(found, it)).collect();
+            plan.homeless += agent.new.len() - targets.len();
+            if !targets.is_empty() {
+                plan.imports.push((agent.program, targets.len()));
+            }
+            for target in targets {
+                *plan.targets.entry(target).or_default() += 1;
             }
         }
         plan.compaction = found.is_free
@@ -102,16 +114,17 @@ impl SetupPlan {
             .extend(own.map(|it| PlannedFolder { path: it.clone(), project: Some(it.clone()) }));
         let has_roots = !found.roots.is_empty();
         let dir = found.home.join(PROJECTS_DIR);
-        if !has_roots && found.projects_dir.is_none() && !found.agents.is_empty() {
+        let agents = &found.agents;
+        let has_worked = |it: &FoundAgent| it.imported > 0 || it.hooks == HookState::Installed;
+        let is_new = !has_roots || found.general.is_some() && !agents.iter().any(has_worked);
+        if is_new && found.projects_dir.is_none() && !agents.is_empty() {
             self.projects_dir = Some(dir.clone());
         }
         let has_projects = self.projects_dir.is_some() || found.projects_dir.is_some();
-        let homeless = || found.agents.iter().flat_map(|it| &it.homeless);
-        let rest = homeless().filter(|it| it.project.is_none()).count();
-        let of_projects = homeless().count() - rest;
-        let new: usize = found.agents.iter().map(|it| it.new).sum();
-        let is_needed =
-            if has_roots { has_projects && rest > 0 } else { rest > 0 || of_projects + new == 0 };
+        let new = || agents.iter().flat_map(|it| &it.new);
+        let is_rest = |it: &&FoundSession| it.target.is_none() && it.project.is_none();
+        let rest = new().filter(is_rest).count();
+        let is_needed = if has_roots { has_projects && rest > 0 } else { rest > 0 || new().next().is_none() };
         if is_needed && found.roots.iter().all(|it| it.has_project) {
             let path = general_folder(found.projects_dir.clone(), &found.home);
             self.folders.push(PlannedFolder { path, project: None });
@@ -130,20 +143,33 @@ impl SetupPlan {
         }
     }
 
-    /// Returns whether a session without a memory folder gets one by this plan.
-    fn takes(&self, found: &Findings, session: &HomelessSession) -> bool {
-        let projects_dir = self.projects_dir.as_ref().or(found.projects_dir.as_ref());
+    /// Returns the memory folder that gets a session by this plan.
+    fn target(&self, found: &Findings, session: &FoundSession) -> Option<ImportTarget> {
         let is_inside = |dir: &Path| session.folder.as_ref().is_some_and(|it| it.starts_with(dir));
-        if let (Some(dir), Some(project)) = (projects_dir, &session.project)
-            && !project.starts_with(dir)
-        {
-            return true;
+        let of_project = |dir: &PathBuf| {
+            let project = session.project.as_ref().filter(|it| !it.starts_with(dir));
+            project.map(|_| ImportTarget::OfProject(dir.clone()))
+        };
+        let new_dir = || self.projects_dir.as_ref().and_then(of_project);
+        // A general folder loses the projects to their own ones.
+        let is_general = |path: &PathBuf| found.general.as_ref() == Some(path) && !is_inside(path);
+        match &session.target {
+            Some(ImportTarget::Folder(path)) if is_general(path) => {
+                return new_dir().or_else(|| session.target.clone());
+            }
+            Some(target) => return Some(target.clone()),
+            None => {}
         }
-        self.folders.iter().any(|it| match &it.project {
+        let projects_dir = self.projects_dir.as_ref().or(found.projects_dir.as_ref());
+        let takes = |it: &&PlannedFolder| match &it.project {
             _ if is_inside(&it.path) => true,
             Some(project) => is_inside(project) || session.project.as_ref() == Some(project),
             None if projects_dir.is_some() => session.project.is_none(),
             None => found.roots.is_empty(),
+        };
+        projects_dir.and_then(of_project).or_else(|| {
+            let folder = self.folders.iter().find(takes)?;
+            Some(ImportTarget::Folder(folder.path.clone()))
         })
     }
 
@@ -196,6 +222,7 @@ mod tests {
             place: Place::Home,
             agents: Vec::new(),
             roots: Vec::new(),
+            general: None,
             projects_dir: None,
             service: FoundService {
                 file: "/home/ada/memoird.service".into(),
@@ -208,17 +235,17 @@ mod tests {
 
     /// Returns an agent with a session in each of these folders; those below `/src` are repositories.
     fn agent(folders: &[&str]) -> FoundAgent {
-        let session = |it: &&str| HomelessSession {
+        let session = |it: &&str| FoundSession {
             folder: Some(it.into()),
             project: it.starts_with("/src").then(|| it.into()),
+            target: None,
         };
         FoundAgent {
             program: AgentProgram::Codex,
             workspace: None,
             sessions: folders.len(),
-            new: 0,
             imported: 0,
-            homeless: folders.iter().map(session).collect(),
+            new: folders.iter().map(session).collect(),
             hooks: HookState::Missing(vec!["/home/ada/.codex/hooks.json".into()]),
         }
     }
@@ -289,6 +316,27 @@ mod tests {
         found.agents = vec![agent(&[])];
         found.roots = vec![root("/lexicon", false)];
         check(&found, (None, None, None), (0, 0));
+    }
+
+    #[test]
+    fn a_journal_gets_no_sessions_of_projects() {
+        let mut found = home();
+        let mut agent = agent(&["/src/a", "/tmp", "/journal"]);
+        for session in &mut agent.new {
+            session.target = Some(ImportTarget::Folder("/journal".into()));
+        }
+        found.agents = vec![agent];
+        found.roots = vec![root("/journal", false)];
+        found.general = Some("/journal".into());
+        let plan = SetupPlan::new(&found);
+        let of_project = ImportTarget::OfProject(PROJECTS.unwrap().into());
+        let journal = ImportTarget::Folder("/journal".into());
+        assert_eq!(plan.targets, BTreeMap::from([(of_project, 1), (journal.clone(), 2)]));
+        check(&found, (None, None, PROJECTS), (3, 0));
+        // An agent was set up for it.
+        found.agents[0].hooks = HookState::Installed;
+        assert_eq!(SetupPlan::new(&found).targets, BTreeMap::from([(journal, 3)]));
+        check(&found, (None, None, None), (3, 0));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::{
     plan::SetupPlan,
 };
 use crate::{
-    commands::{service::unit::UnitState, ui::Ui},
+    commands::{import::ImportTarget, service::unit::UnitState, ui::Ui},
     operations::format::counted,
     store::fs::layout::INDEX_FILE,
 };
@@ -57,6 +57,7 @@ struct PlanReport {
     projects_dir: Option<PathBuf>,
     hooks: Vec<&'static str>,
     import_sessions: usize,
+    imports: Vec<ImportPlan>,
     homeless_sessions: usize,
     service: bool,
     compaction: bool,
@@ -69,6 +70,26 @@ struct FolderPlan {
     path: PathBuf,
     /// The project whose sessions it gets.
     project: Option<PathBuf>,
+}
+
+/// How many sessions a memory folder gets.
+#[derive(Serialize)]
+struct ImportPlan {
+    sessions: usize,
+    /// The memory folder, or the folder in which each project has its own.
+    into: PathBuf,
+    /// Whether each project has its own in it.
+    of_projects: bool,
+}
+
+impl ImportPlan {
+    fn new((target, &sessions): (&ImportTarget, &usize)) -> Self {
+        let (into, of_projects) = match target {
+            ImportTarget::OfProject(dir) => (dir.clone(), true),
+            ImportTarget::Folder(path) => (path.clone(), false),
+        };
+        Self { sessions, into, of_projects }
+    }
 }
 
 impl WizardReport {
@@ -107,6 +128,7 @@ impl WizardReport {
                 projects_dir: plan.projects_dir.clone(),
                 hooks: plan.hooks.iter().map(|it| it.id()).collect(),
                 import_sessions: plan.session_count(),
+                imports: plan.targets.iter().map(ImportPlan::new).collect(),
                 homeless_sessions: plan.homeless,
                 service: plan.service,
                 compaction: plan.compaction,
@@ -170,7 +192,15 @@ impl WizardReport {
             let wrote = report.wrote.join(", ");
             format!("{}{logs}{sessions}; writes {wrote}", report.root.display())
         });
-        print_rows("folder", &folders.collect::<Vec<_>>(), ui);
+        let mut folders: Vec<String> = folders.collect();
+        if let Some(general) = found.general.as_ref().filter(|_| plan.projects_dir.is_some()) {
+            folders.push(format!(
+                "{} is already set up: agents read it and log to it outside of git repositories; \
+                 `project: {0}` in its entry of config.yaml keeps it to itself",
+                general.display()
+            ));
+        }
+        print_rows("folder", &folders, ui);
         let projects = plan.projects_dir.as_ref().map(|it| {
             let (dir, config) = (it.display(), found.config_file.display());
             format!("each git repository gets its own memory folder in {dir}; writes {config}")
@@ -194,9 +224,7 @@ impl WizardReport {
             .collect();
         print_rows("hooks", &hooks, ui);
         if plan.session_count() > 0 {
-            let count = counted(plan.session_count(), "session", "sessions");
-            let what = format!("{count} of the last 30 days; no model is called");
-            print_rows("import", &[what], ui);
+            print_rows("import", &describe_imports(plan), ui);
         }
         if plan.compaction {
             let what =
@@ -292,6 +320,26 @@ impl WizardReport {
             other => *other = Value::Object(own),
         }
         whole
+    }
+}
+
+/// Says how many sessions go where.
+fn describe_imports(plan: &SetupPlan) -> Vec<String> {
+    let into = |it: &ImportTarget| match it {
+        ImportTarget::Folder(path) => format!("into {}", path.display()),
+        ImportTarget::OfProject(dir) => {
+            format!("into the memory folders of their projects in {}", dir.display())
+        }
+    };
+    let count = counted(plan.session_count(), "session", "sessions");
+    let what = format!("{count} of the last 30 days");
+    let targets: Vec<_> = plan.targets.iter().collect();
+    match targets.as_slice() {
+        [(target, _)] => vec![format!("{what} {}; no model is called", into(target))],
+        targets => {
+            let rows = targets.iter().map(|(target, count)| format!("{count} {}", into(target)));
+            std::iter::once(format!("{what}; no model is called")).chain(rows).collect()
+        }
     }
 }
 
