@@ -233,6 +233,29 @@ fn citations_in_restored_files_follow_moved_lines() {
     assert_eq!(refused.code, 2, "{refused}");
 }
 
+/// Forgetting a line removes the kept versions of its log, and a person's words need not be those of the lines.
+#[test]
+fn an_item_of_a_person_keeps_its_citation_although_a_line_of_its_log_was_forgotten() {
+    let root = Root::small();
+    root.append("memory/2026-03-03.md", "- Henk likes the blue cup\n");
+    root.run(&["compact"]).ok();
+    let week = "memory/weekly/2026-W10.md";
+    let text = root.read(week);
+    let at = text.lines().position(|it| it.starts_with("- Backfill")).unwrap() + 1;
+    root.run(&["correct", &format!("{week}:{at}"), "The copying of old years has started"]).ok();
+    let corrected = root.read(week);
+    assert!(corrected.contains("has started [2026-03-03:"), "{corrected}");
+    root.run(&["forget", "2026-03-03:5", "--yes"]).ok();
+    let expected = root.read(week);
+    root.write("memory/2026-03-04.md", "- Decided: the disk is cleared, because it is full\n");
+    root.run(&["compact"]).ok();
+    assert_ne!(root.read(week), expected);
+    undo(&root, &[]);
+    let said = |text: &str| text.lines().find(|it| it.contains("has started")).map(str::to_owned);
+    assert_eq!(said(&root.read(week)), said(&expected));
+    assert_healthy_and_up_to_date(&root);
+}
+
 #[test]
 fn undo_needs_confirmation_and_refuses_unknown_runs() {
     let root = Root::small();

@@ -11,15 +11,15 @@ use crate::compaction::{
     reconcile::{
         changed_lines::{ChangedFiles, ChangedLines, CitedVersion, PresentLines},
         citations::{
-            entry_sources, memory_with_present_sources, period_of_path, text_with_sources,
-            update_bullets, user_bullets,
+            entry_sources, memory_with_present_sources, period_of_path, replace_citation,
+            text_with_sources, update_bullets, user_bullets,
         },
     },
 };
 use crate::{
     memory::{
-        address::Stem,
-        document::{Summary, SummaryHeader},
+        address::{Citation, Stem},
+        document::{Summary, SummaryBlock, SummaryHeader},
         log::DailyLog,
         period::Period,
         typed::TypedMemory,
@@ -45,13 +45,14 @@ pub(super) struct PresentFiles {
 }
 
 impl UndoPreview<'_> {
-    /// Returns the text of a version with updated citations; `None` if none changed. `weeks` are
-    /// the body hashes of weeks that are restored at the same time and changed the same way.
+    /// Returns the text of a version with updated citations; `None` if none changed. `current` is
+    /// the text that it replaces, and `weeks` are the body hashes of weeks that are restored at the
+    /// same time and changed the same way.
     pub(super) fn update_citations(
         &self,
         path: &str,
         kind: FileKind,
-        text: &str,
+        [text, current]: [&str; 2],
         version: VersionId,
         present: &PresentFiles,
         weeks: &SourceHashChanges,
@@ -79,7 +80,7 @@ impl UndoPreview<'_> {
         }
         let followed = match kind {
             FileKind::Weekly | FileKind::Monthly => period_of_path(path)
-                .and_then(|period| update_summary(period, text, &changed, &renames, &unknown)),
+                .and_then(|it| update_summary(it, [text, current], &changed, &renames, &unknown)),
             FileKind::Memory => update_memory(path, text, &changed),
             FileKind::Wisdom => update_wisdom(text, &changed),
             _ => None,
@@ -138,7 +139,7 @@ impl UndoPreview<'_> {
 
 fn update_summary(
     period: Period,
-    text: &str,
+    [text, current]: [&str; 2],
     changed: &ChangedFiles,
     renames: &SourceHashChanges,
     unknown: &BTreeSet<Stem>,
@@ -156,8 +157,14 @@ fn update_summary(
     // people wrote. Without a model, a bullet has the words of its lines.
     let is_extract = header.engine.starts_with("extractive");
     let theirs = user_bullets(&summary);
+    let before = summary.blocks.clone();
+    let current = Summary::parse(period, current).ok();
+    let kept = take_citations(&mut summary, current.as_ref(), unknown);
+    any |= summary.blocks != before;
     let version_of = |i: usize, stem: &Stem| {
-        if unknown.contains(stem) || (is_extract && !theirs.contains(&i)) {
+        if kept.contains(&i) {
+            CitedVersion::Present
+        } else if unknown.contains(stem) || (is_extract && !theirs.contains(&i)) {
             CitedVersion::Unknown
         } else {
             // An older copy of the database may have recorded another version.
@@ -166,6 +173,31 @@ fn update_summary(
     };
     any |= update_bullets(&mut summary, changed, &version_of);
     any.then(|| summary.print())
+}
+
+/// Gives bullets that cite a log of which no version is kept the citations of the same bullets in the
+/// present text: the words of a person need not be those of the lines. Returns their blocks.
+fn take_citations(
+    summary: &mut Summary,
+    current: Option<&Summary>,
+    unknown: &BTreeSet<Stem>,
+) -> BTreeSet<usize> {
+    let present = current.into_iter().flat_map(|it| &it.blocks).filter_map(SummaryBlock::item);
+    let present: BTreeMap<&str, &Citation> =
+        present.filter_map(|it| Some((it.text.as_str(), it.citation.as_ref()?))).collect();
+    let mut taken = BTreeSet::new();
+    for (i, block) in summary.blocks.iter_mut().enumerate() {
+        let SummaryBlock::Bullet(item, raw) = block else { continue };
+        let is_unknown = |it: &Citation| it.files().any(|(stem, _)| unknown.contains(stem));
+        if !item.citation.as_ref().is_some_and(is_unknown) {
+            continue;
+        }
+        let Some(&citation) = present.get(item.text.as_str()) else { continue };
+        *raw = replace_citation(raw, citation);
+        item.citation = Some(citation.clone());
+        taken.insert(i);
+    }
+    taken
 }
 
 fn update_memory(path: &str, text: &str, changed: &ChangedFiles) -> Option<String> {

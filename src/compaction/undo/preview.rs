@@ -224,7 +224,8 @@ impl UndoPreview<'_> {
             return Ok(());
         };
         file.version = Some(version);
-        let followed = self.update_citations(&file.path, kind, &text, version, present, weeks)?;
+        let texts = [text.as_str(), file.current.as_deref().unwrap_or_default()];
+        let followed = self.update_citations(&file.path, kind, texts, version, present, weeks)?;
         file.citations_updated = followed.is_some();
         if let (FileKind::Weekly, Some(now)) = (kind, &followed)
             && let Some(week) = period_of_path(&file.path)
