@@ -1,6 +1,10 @@
 //! The sanitized view of a log, line by line.
 
-use std::{borrow::Cow, ops::Range, sync::Arc};
+use std::{
+    borrow::Cow,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use chrono::NaiveDate;
 
@@ -8,7 +12,8 @@ use super::{
     policy::{PrivacyRules, SecretPart},
     quarantine::Concern,
 };
-use crate::memory::{
+use crate::{
+    memory::{
     address::{self, Address, Stem},
     authorship::{DumpedSession, LineAuthorship, LineShape, OriginReason, Speaker, session_dump},
     decision::Verdict,
@@ -17,6 +22,8 @@ use crate::memory::{
     item::Item,
     log::{DailyLog, TextOrigin},
     markdown::LineKind,
+},
+    text::spacing,
 };
 
 /// The sanitized view of a daily log, without its frontmatter.
@@ -38,6 +45,8 @@ pub struct SanitizedLog {
 pub struct SanitizedLine {
     number: u32,
     text: Box<str>,
+    /// The text with spaces between scripts, once it is asked for; `None` if that is the text.
+    spaced: OnceLock<Option<Box<str>>>,
     kind: LineKind,
     origin: TextOrigin,
     origin_reason: Option<OriginReason>,
@@ -74,6 +83,7 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
         let mut line = SanitizedLine {
             number,
             text: "".into(),
+            spaced: OnceLock::new(),
             kind,
             origin: found_origin.origin,
             origin_reason: found_origin.reason,
@@ -301,6 +311,7 @@ impl SanitizedLog {
         let mut log = self.clone();
         for line in log.lines.iter_mut().filter(|it| is_removed(it)) {
             line.text = "".into();
+            line.spaced = OnceLock::new();
             line.words_at = 0;
             line.kind = LineKind::Blank;
             line.quarantine = None;
@@ -324,6 +335,15 @@ impl SanitizedLine {
     /// Returns the sanitized text, with its markup, without the line end.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Returns the text as it is compared with others: with a space wherever a script without spaces meets another one.
+    pub(crate) fn spaced_text(&self) -> &str {
+        let spaced = self.spaced.get_or_init(|| match spacing::spaced(&self.text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(spaced) => Some(spaced.into()),
+        });
+        spaced.as_deref().unwrap_or(&self.text)
     }
 
     /// Returns the words: the text without list marker, heading marks, quote marks, and indent, without

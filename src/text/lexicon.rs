@@ -177,6 +177,8 @@ pub(crate) struct WeekdayNames {
 #[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub(crate) struct ClaimLexicon {
     pub(crate) negations: LexiconWords,
+    /// What negates within a run of a script without spaces.
+    pub(crate) negations_in_runs: LexiconWords,
     pub(crate) cancels_negation: LexiconWords,
     pub(crate) implicit_negations: LexiconWords,
     pub(crate) failures: LexiconWords,
@@ -301,6 +303,8 @@ pub(crate) struct QuantityLexicon {
     /// Powers of ten.
     pub(crate) magnitudes: BTreeMap<&'static str, i32>,
     pub(crate) numbers: ValuesByLanguage<u32>,
+    /// What numbers count, in languages without spaces.
+    pub(crate) counters: LexiconWords,
     pub(crate) ambiguous_numbers: LexiconWords,
 }
 

@@ -8,6 +8,7 @@
 //! | [`words`] | splits a text into words |
 //! | [`stems`] | brings the forms of a word together |
 //! | [`scripts`] | knows the scripts that set no spaces between words |
+//! | [`spacing`] | sets spaces between those scripts and others |
 //! | [`language`] | detects the language of a text |
 //! | [`pieces`] | cuts a line into sentences and clauses, for summaries |
 //! | [`sentences`] | cuts a text into sentences, for memories and wisdom entries |
@@ -26,5 +27,6 @@ pub(crate) mod lexicon;
 pub(crate) mod pieces;
 pub(crate) mod scripts;
 pub(crate) mod sentences;
+pub(crate) mod spacing;
 pub(crate) mod stems;
 pub(crate) mod words;

@@ -21,7 +21,7 @@ use crate::{
         markdown::LineKind,
     },
     privacy::{SanitizedLine, SanitizedLog},
-    text::{lexicon::CLAIMS, words},
+    text::{lexicon::CLAIMS, scripts, words},
 };
 
 /// The characters of the date that begins the name of a log.
@@ -109,10 +109,10 @@ impl<'s> CitedText<'s> {
     /// Adds a line, unless it is there.
     fn push(&mut self, log: &SanitizedLog, line: &'s SanitizedLine) {
         // Lines that follow each other have the same ones above them.
-        if self.lines.iter().rev().take(CONTEXT_LINES).any(|it| std::ptr::eq(it.1, line.text())) {
+        if self.lines.iter().rev().take(CONTEXT_LINES).any(|it| std::ptr::eq(it.1, line.spaced_text())) {
             return;
         }
-        self.lines.push((log.date(), line.text()));
+        self.lines.push((log.date(), line.spaced_text()));
         self.item_indents.push(match line.kind() {
             LineKind::ListItem { indent, .. } => Some(indent),
             _ => None,
@@ -507,8 +507,12 @@ impl<'s> CitedText<'s> {
                 && !self.replaces_name(AtomNature::Person, item, known))
     }
 
-    /// Returns whether the item has next to nothing in common with the lines and what is above them.
+    /// Returns whether the item has next to nothing in common with the lines and what is above them. The words of a
+    /// translation from a script without spaces cannot be compared.
     pub(super) fn is_unrelated(&self, item: &str, amounts: usize) -> bool {
+        if self.lines().any(scripts::is_mostly_spaceless) && !scripts::is_mostly_spaceless(item) {
+            return false;
+        }
         let context: Vec<&str> = self.context.iter().flat_map(|it| it.lines()).collect();
         self.claims().is_unrelated(item, &context, amounts)
     }

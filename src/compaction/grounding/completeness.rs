@@ -14,7 +14,7 @@ use crate::{
         atom::{self, Atom, AtomKind},
         item::Item,
     },
-    text::words,
+    text::{spacing, words},
 };
 
 /// An item that cites more lines summarizes them, and may drop their amounts.
@@ -53,13 +53,14 @@ pub(crate) fn of_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Compl
     if lines.len() > LINES_MAX {
         return completeness;
     }
+    let item_text = spacing::spaced(&item.text);
     let item_norms: HashSet<String> =
-        required_atoms(&item.text).map(|it| it.norm(&item.text).to_lowercase()).collect();
+        required_atoms(&item_text).map(|it| it.norm(&item_text).to_lowercase()).collect();
     let words = words::long_words(&item.text);
     let mut seen = HashSet::new();
     for address in lines {
         let Some(line) = sources.line(&address.stem, address.line) else { continue };
-        let text = line.text();
+        let text = line.spaced_text();
         if text.chars().count() > LINE_CHARS_MAX || !is_about(&words, text) {
             continue;
         }
@@ -73,7 +74,7 @@ pub(crate) fn of_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Compl
             }
             let is_kept = item_norms.contains(&norm)
                 || is_date_of_citation(&amount, &norm, citation)
-                || grounding::mentions_amount(address.stem.date(), &item.text, amount.text(text));
+                || grounding::mentions_amount(address.stem.date(), &item_text, amount.text(text));
             if is_kept {
                 completeness.kept_count += 1;
             } else {

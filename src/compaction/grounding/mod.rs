@@ -59,6 +59,7 @@ use crate::{
         DerivedWording, SanitizedLine, SanitizedLog,
         quarantine::{self, Concern},
     },
+    text::spacing,
 };
 
 /// Why an item is rejected.
@@ -310,11 +311,12 @@ pub fn check_model_item<S: LineLookup + ?Sized>(item: &Item, sources: &S) -> Res
     check(item, sources)?;
     let citation = item.citation.as_ref().ok_or(Violation::NoCitation)?;
     let (cited, _, _) = read_cited(citation, sources)?;
-    if cited.has_substring(item.text.trim()) {
+    let text = spacing::spaced(&item.text);
+    if cited.has_substring(text.trim()) {
         return Ok(());
     }
-    let amounts = find_quantities(&item.text).iter().filter(|it| !it.is_day_word()).count();
-    if cited.is_unrelated(&item.text, amounts) { Err(Violation::Unrelated) } else { Ok(()) }
+    let amounts = find_quantities(&text).iter().filter(|it| !it.is_day_word()).count();
+    if cited.is_unrelated(&text, amounts) { Err(Violation::Unrelated) } else { Ok(()) }
 }
 
 /// Returns whether a text of a day contains an amount or a day in any form.
@@ -351,6 +353,7 @@ pub fn check_title<S: LineLookup + ?Sized>(
     sources: &S,
 ) -> Result<(), Violation> {
     let (mut cited, _, _) = read_cited(citation, sources)?;
+    let title = &*spacing::spaced(title);
     let known = KnownWords::new(sources);
     let missing = |atom: &str| Violation::AtomNotInSources { atom: atom.to_owned() };
     let atoms = atom::find_atoms(title);
@@ -411,7 +414,7 @@ pub fn check_entry<S: LineLookup + ?Sized>(
         ) if title.contains(&words) && negation::is_advice(title, text) => {
             check_title(title, citation, sources)?;
             let (cited, _, _) = read_cited(citation, sources)?;
-            if let Some(name) = cited.claims().misattributed_name(title, &KnownWords::new(sources))
+            if let Some(name) = cited.claims().misattributed_name(&spacing::spaced(title), &KnownWords::new(sources))
             {
                 return Err(Violation::Misattributed { name });
             }
@@ -548,19 +551,20 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         }
     }
     let known = KnownWords::new(sources);
+    let text = spacing::spaced(&item.text);
     // A verbatim item names nothing new; but what was cut out of it may have mattered.
-    let whole = item.text.trim();
+    let whole = text.trim();
     if cited.contains_verbatim(whole) {
         let is_free = words == Wording::Free && whole.contains('…');
-        return cited.check_claims(&item.text, is_free, &known);
+        return cited.check_claims(&text, is_free, &known);
     }
     if words == Wording::Free
         && let Some(words) = find_prompt_echo(whole, &cited)
     {
         return Err(Violation::PromptEcho { words });
     }
-    let atoms = atom::find_atoms(&item.text);
-    let quantities = find_quantities(&item.text);
+    let atoms = atom::find_atoms(&text);
+    let quantities = find_quantities(&text);
     let is_part_of = |at: usize, of: &[AtomKind]| {
         let found = atoms.partition_point(|it| it.end <= at);
         atoms.get(found).is_some_and(|it| it.start <= at && of.contains(&it.kind))
@@ -571,14 +575,14 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         |it: &Quantity| it.counts(items) || nested.is_some_and(|nested| it.counts(nested));
     let is_counted = |it: &Quantity| {
         is_part_of(it.start, VERBATIM_KINDS)
-            || names_year_of(&item.text, it, citation)
-            || counts_days(&item.text[it.start..], citation)
+            || names_year_of(&text, it, citation)
+            || counts_days(&text[it.start..], citation)
             || (it.start < it.end && counts_items(it) && !cited.counts_noun_of(it))
-            || is_in_file_name(&item.text, it, &cited)
+            || is_in_file_name(&text, it, &cited)
     };
-    let missing = cited.first_unsupported(&item.text, &quantities, is_counted);
+    let missing = cited.first_unsupported(&text, &quantities, is_counted);
     if let Some((start, end)) = missing {
-        let atom = item.text[start..end].to_owned();
+        let atom = text[start..end].to_owned();
         return Err(Violation::AtomNotInSources { atom });
     }
     for atom in &atoms {
@@ -588,23 +592,23 @@ fn check_with_wording<S: LineLookup + ?Sized>(
             continue;
         }
         let is_noun = || {
-            claims::is_german(&item.text)
-                && people::is_german_noun(&item.text, atom, |it| known.is_person(it))
+            claims::is_german(&text)
+                && people::is_german_noun(&text, atom, |it| known.is_person(it))
         };
-        if !cited.supports_atom(atom, &item.text, &known) && !is_noun() {
-            return Err(Violation::AtomNotInSources { atom: atom.text(&item.text).to_owned() });
+        if !cited.supports_atom(atom, &text, &known) && !is_noun() {
+            return Err(Violation::AtomNotInSources { atom: atom.text(&text).to_owned() });
         }
     }
     if words == Wording::FromSources {
-        return cited.check_claims(&item.text, false, &known);
+        return cited.check_claims(&text, false, &known);
     }
-    let is_in_lines = |word: &str| cited.has_inflected_word(word, &item.text, &known);
-    if let Some(name) = claims::unknown_person(&item.text, &is_in_lines, &known) {
+    let is_in_lines = |word: &str| cited.has_inflected_word(word, &text, &known);
+    if let Some(name) = claims::unknown_person(&text, &is_in_lines, &known) {
         return Err(Violation::AtomNotInSources { atom: name.to_owned() });
     }
-    cited.check_claims(&item.text, true, &known)?;
+    cited.check_claims(&text, true, &known)?;
     // Whoever reads an item judges its words.
-    if is_read { Ok(()) } else { cited.check_strength(&item.text) }
+    if is_read { Ok(()) } else { cited.check_strength(&text) }
 }
 
 /// What is known of words from all the files.

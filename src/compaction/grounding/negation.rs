@@ -12,6 +12,7 @@ use super::claim_words::{
 use crate::text::{
     clauses::{ParsedSentence, ParsedWord, Separator, parse_sentences, span_text},
     lexicon::{CLAIMS, SENTENCES},
+    scripts,
 };
 
 /// A clause, by its words.
@@ -51,6 +52,8 @@ pub(super) struct CitedNegations {
     contrasted: Vec<Clause>,
     /// How many words negate.
     negations: usize,
+    /// Whether a run of a script without spaces negates something, which is not known word by word.
+    negates_in_run: bool,
     /// The sentences that report a trouble: what each is about, and the words that report it.
     troubles: Vec<(StemSet, HashSet<String>)>,
     /// What the lines say was replaced, and the words of what replaced it: `changed from cron to a timer`.
@@ -61,6 +64,10 @@ impl CitedNegations {
     /// Adds a sentence of the lines.
     pub(super) fn add(&mut self, sentence: &ParsedSentence<'_>) {
         self.negations += count_negations(&sentence.words);
+        self.negates_in_run |= sentence.words.iter().any(|word| {
+            word.text.contains(scripts::is_spaceless)
+                && CLAIMS.negations_in_runs.iter().any(|it| word.text.contains(it))
+        });
         self.replaced.extend(replacements(&sentence.words));
         let mut troubles = failures(&sentence.words);
         let words = || sentence.words.iter().map(|it| &it.text);
@@ -140,7 +147,10 @@ impl CitedNegations {
                 clause.stems.iter().all(|it| has_beginning(about, it))
                     && words.iter().any(|it| sentence_words.contains(&&it[..]))
             });
-        if negates_replaced
+        let is_other_script =
+            || !sentence_words.iter().any(|it| it.contains(scripts::is_spaceless));
+        if (self.negates_in_run && is_other_script())
+            || negates_replaced
             || is_former
             || bans_what_ended
             || bans_what_failed

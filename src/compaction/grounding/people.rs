@@ -34,7 +34,7 @@ pub(crate) fn is_person_name_in<'l>(
     let is_listed = claims::is_first_name(word) || known.contains(word);
     let mut acts = is_listed;
     for line in logs.flat_map(SanitizedLog::lines) {
-        let text = line.text();
+        let text = line.spaced_text();
         if contains_word(text, &lower) {
             return false;
         }
@@ -93,7 +93,7 @@ pub(crate) fn has_word_in<'l>(
     mut logs: impl Iterator<Item = &'l SanitizedLog>,
 ) -> bool {
     let is_read = |it: &SanitizedLine| !it.is_quarantined() && it.origin() != TextOrigin::External;
-    logs.any(|log| log.lines().iter().any(|it| is_read(it) && contains_word(it.text(), word)))
+    logs.any(|log| log.lines().iter().any(|it| is_read(it) && contains_word(it.spaced_text(), word)))
 }
 
 /// Returns whether a word has one capital, at its start: neither a handle nor `CamelCase` nor an abbreviation.

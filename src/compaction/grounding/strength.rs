@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use crate::text::{
     clauses::{ParsedWord, Separator, parse_sentences, span_text},
     lexicon::{CLAIMS, HEDGING, QUANTITIES, STRENGTH, StrengthGroup},
+    scripts,
 };
 
 /// The words of lines, against which those of an item are compared.
@@ -121,7 +122,12 @@ impl LineWords {
                 let is_ordered = || group.words.contains(&"must") && self.orders(words);
                 // Each of them needs one of its own.
                 let count = |word: &&str| {
-                    let run = format!(" {} ", word.replace(' ', "  "));
+                    // A script without spaces has it within a run.
+                    let run = if word.starts_with(scripts::is_spaceless) {
+                        (*word).to_owned()
+                    } else {
+                        format!(" {} ", word.replace(' ', "  "))
+                    };
                     about.iter().map(|it| it.run.matches(&run).count()).sum::<usize>()
                 };
                 let at = *strong.first()?;
@@ -146,8 +152,13 @@ impl LineWords {
         })
     }
 
-    /// Returns the first reason in a text with which the lines have no word in common.
+    /// Returns the first reason in a text with which the lines have no word in common. Of lines in a script without
+    /// spaces an item in another script has no word.
     pub(super) fn made_up_reason<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let is_spaceless = |it: &SentenceWords| scripts::is_mostly_spaceless(&it.run);
+        if self.sentences.iter().any(is_spaceless) && !scripts::is_mostly_spaceless(text) {
+            return None;
+        }
         let parsed = parse_sentences(text);
         parsed.iter().find_map(|sentence| {
             let words = &sentence.words;

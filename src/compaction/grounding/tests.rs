@@ -169,6 +169,61 @@ fn what_other_readers_wrote_passes() {
 }
 
 #[test]
+fn names_and_numbers_within_scripts_without_spaces_are_found() {
+    for (line, passing, rejected) in [
+        (
+            "- 港口日报：先转录，再用LLM分析，最后发布MiniTide-v3版",
+            &["The harbour daily is transcribed, analysed by an LLM, and published as MiniTide-v3"][..],
+            &[("The harbour daily is analysed by a GPT", "GPT"), ("It is published as v4", "v4")][..],
+        ),
+        (
+            "- 看门狗插件连续3次失败，每天4点重启Gateway，离线9小时",
+            &[
+                "The watchdog failed 3 times in a row",
+                "The Gateway restarts at 4 o'clock every day and is offline for 9 hours",
+                "看门狗连续3次失败，Gateway离线9小时",
+                "每天4点重启Gateway",
+            ],
+            &[
+                ("The watchdog failed 5 times", "5"),
+                ("The Gateway is offline for 8 hours", "8"),
+                ("Gateway离线8小时", "8"),
+                ("The Gateway restarts at 5 o'clock", "5"),
+            ],
+        ),
+        (
+            "- 配置里有两个未知字段，下周日再试",
+            &["Two fields are unknown; next try on Sunday", "配置有两个未知字段"],
+            &[("Three fields are unknown", "Three"), ("Next try on Monday", "Monday")],
+        ),
+        (
+            "- 用户要求：只发布3月30日之后的Tide视频，所有旧视频已删除",
+            &[
+                "The user wants only Tide videos after 30 March to be published",
+                "All old Tide videos are deleted",
+            ],
+            &[("The user wants only Tide videos after 31 March", "31 March"), ("The user never wants Tide videos", "never")],
+        ),
+        (
+            "- 继续使用OpenTide，不需要迁移到Hermes",
+            &["Stay with OpenTide; do not migrate to Hermes"],
+            &[],
+        ),
+        ("- 把OpenTide迁移到Hermes", &["OpenTide is migrated to Hermes"], &[]),
+        (
+            "- 会话被截断，AGENTS.md的更新未完成",
+            &["The update of AGENTS.md is unfinished, because the session was cut off"],
+            &[],
+        ),
+        ("- 예약 작업이 3번 실패해서 LLM을 껐다", &["The job failed 3 times, the LLM is off"], &[("It failed 2 times", "2")]),
+        ("- 費用は1.5万円、作業は12時間", &["It cost 15,000 yen and took 12 hours"], &[("It took 11 hours", "11")]),
+    ] {
+        passes(line, passing);
+        is_rejected(line, rejected);
+    }
+}
+
+#[test]
 fn a_heading_names_the_person_of_its_lines() {
     let log = "### Nina - Timeout Fixed\n\n- Remaining: still showing the state as down on the Board\n\n\
                ### Otto\n\n- Ben said that the outer gate of the North quay is down\n\n\

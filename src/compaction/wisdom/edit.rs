@@ -56,6 +56,7 @@ use crate::{
             vault::{Vault, VaultError},
         },
     },
+    text::spacing,
 };
 
 /// What a month is distilled from.
@@ -714,6 +715,7 @@ impl WisdomEdit<'_> {
                 let lines = it.item.citation.as_ref()?;
                 let topic = if has_topic { &memory.name[..] } else { "" };
                 let text = grounding::entry_words(topic, &it.item.text);
+                let text = spacing::spaced(&text).into_owned();
                 citation.covers(lines).then(|| (lines.newest_date(), text))
             })
         });

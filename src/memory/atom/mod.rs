@@ -140,6 +140,8 @@ mod tests {
         check("by April 2, 2026.", &[(Date, "2026-04-02")]);
         check("on Apr 2nd we met", &[(Date, "--04-02")]);
         check("in March 2026", &[(Date, "2026-03")]);
+        check("2026年4月9日", &[(Date, "2026-04-09")]);
+        check("4月9号", &[(Date, "--04-09")]);
         check("am 2. April kam", &[(Date, "--04-02")]);
         check("el 3 de mayo de 2026", &[(Date, "2026-05-03")]);
         check("we may 3 times", &[(AtomKind::Number, "3")]);

@@ -1,7 +1,7 @@
 //! The scanner that finds atoms in one pass over a line.
 
 use super::{Atom, AtomKind, CURRENCIES, CURRENCY_CODES};
-use crate::text::calendar;
+use crate::text::{calendar, spacing};
 
 /// The longest token that is scanned as one atom.
 const TOKEN_BYTES_MAX: usize = 512;
@@ -165,6 +165,11 @@ impl<'t> AtomScanner<'t> {
             let end = self.magnitude_end(digits_end);
             self.push(AtomKind::Money, start, end);
             return end;
+        }
+        if let Some(date) = spacing::east_asian_date(&self.text[at..]) {
+            let named = format_date(date.year, date.month, date.day);
+            self.push_date(AtomKind::Date, at, at + date.length, Some(named));
+            return at + date.length;
         }
         if let Some(date) = parse_iso_date(digits) {
             // `2026-04-02-standup` is the name of a log, and still that day.

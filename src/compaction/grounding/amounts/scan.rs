@@ -64,7 +64,7 @@ static DAYS: LazyLock<HashMap<&'static str, DayWord>> = LazyLock::new(|| {
 /// Returns the names of weekdays in the languages whose relative days are known; in other languages a weekday
 /// is checked like a name.
 pub(in crate::compaction::grounding) fn weekdays() -> impl Iterator<Item = (&'static str, u32)> {
-    calendar::weekdays_of(&["en", "de", "fr", "es", "it"])
+    calendar::weekdays_of(&["en", "de", "fr", "es", "it", "zh", "ja"])
 }
 
 #[derive(Clone, Copy)]
