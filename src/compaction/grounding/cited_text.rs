@@ -11,7 +11,7 @@ use super::{
     NOBODY, Violation, Vocabulary,
     amounts::{Quantity, SourceQuantities, scan, units},
     claims::{self, CitedClaims},
-    hedge, line_context,
+    hedge, line_context, list_counts,
     strength::LineWords,
     typo,
 };
@@ -119,13 +119,17 @@ impl<'s> CitedText<'s> {
         });
     }
 
-    /// Returns the number of list items among the lines.
-    pub(super) fn list_items(&self) -> usize {
-        self.item_indents.iter().flatten().count()
+    /// Returns how many members the lists have that the lines are, or that are within them.
+    pub(super) fn list_counts(&self) -> BTreeSet<usize> {
+        let mut counts: BTreeSet<usize> = self.lines().flat_map(list_counts::of_line).collect();
+        counts.insert(self.item_indents.iter().flatten().count());
+        // The first of nested items may say what the others are.
+        counts.extend(self.nested_items());
+        counts
     }
 
     /// Returns the number of list items below the first one, if all others are below it.
-    pub(super) fn nested_items(&self) -> Option<usize> {
+    fn nested_items(&self) -> Option<usize> {
         let mut indents = self.item_indents.iter().flatten();
         let first = indents.next()?;
         let are_nested = indents.clone().all(|it| it > first);
@@ -141,6 +145,10 @@ impl<'s> CitedText<'s> {
     pub(super) fn has_in_code(&self, text: &str) -> bool {
         let code = |line: &'s str| line.split('`').skip(1).step_by(2);
         self.lines().any(|line| code(line).any(|it| contains_word(it, text)))
+    }
+
+    fn lines_and_context(&self) -> impl Iterator<Item = &'s str> {
+        self.lines().chain(self.context.iter().flat_map(|it| it.lines()))
     }
 
     /// Returns the lines.
@@ -352,6 +360,9 @@ impl<'s> CitedText<'s> {
         }
         if let Some(number) = text.strip_prefix('#').filter(|it| is_number(it)) {
             return self.lines().any(|it| names_issue(it, number));
+        }
+        if is_initials(text) && self.lines_and_context().any(|it| has_initials(it, text)) {
+            return true;
         }
         let short = || SHORT.iter().filter(|it| it.0 == text).map(|it| it.1);
         let is_name = text.chars().count() > 2 && text.chars().all(char::is_alphabetic);
@@ -647,6 +658,32 @@ fn names_issue(line: &str, number: &str) -> bool {
         };
         is_whole && kinds.iter().any(is_kind)
     })
+}
+
+/// Returns whether a word may be the initials of a name, `GW`, or a letter with a number, `T1`.
+fn is_initials(word: &str) -> bool {
+    const LETTERS_MAX: usize = 4;
+    let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = word.len() - letters.len();
+    let count = letters.chars().count();
+    let is_short = if digits == 0 { (2..=LETTERS_MAX).contains(&count) } else { count == 1 };
+    is_short && digits <= 2 && letters.chars().all(char::is_uppercase)
+}
+
+/// Returns whether a line has the name of which these are the initials: `Garden Watch` of `GW`, `Tier 1` of `T1`.
+fn has_initials(line: &str, initials: &str) -> bool {
+    let words: Vec<&str> =
+        line.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty()).collect();
+    let letters = initials.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = &initials[letters.len()..];
+    let count = letters.chars().count();
+    let is_name = |name: &[&str]| {
+        name.iter().zip(letters.chars()).all(|(word, letter)| word.starts_with(letter))
+            && name.iter().take(count).all(|it| it.chars().any(char::is_lowercase))
+            && (number.is_empty() || name.last() == Some(&number))
+    };
+    let length = count + usize::from(!number.is_empty());
+    words.windows(length).any(is_name)
 }
 
 /// Returns whether digits follow a word directly: `FF68`.

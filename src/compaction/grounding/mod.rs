@@ -11,6 +11,7 @@
 //! | `negation` | what is denied |
 //! | `claim_words` | the words by which both compare clauses |
 //! | `line_context` | headings and the like, which are above a line |
+//! | `list_counts` | how many members the lists within a line have |
 //! | `hedge` | what the lines only suppose must not become a fact |
 //! | `people` | who is a person, and what only a thing with a name |
 //! | `prompt_echo` | the words of the prompt, which are no bullet |
@@ -28,6 +29,7 @@ mod claims;
 pub(crate) mod completeness;
 pub(crate) mod hedge;
 mod line_context;
+mod list_counts;
 mod negation;
 pub(crate) mod people;
 mod prompt_echo;
@@ -569,10 +571,8 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         let found = atoms.partition_point(|it| it.end <= at);
         atoms.get(found).is_some_and(|it| it.start <= at && of.contains(&it.kind))
     };
-    // The first of nested items may say what the others are.
-    let (items, nested) = (cited.list_items(), cited.nested_items());
-    let counts_items =
-        |it: &Quantity| it.counts(items) || nested.is_some_and(|nested| it.counts(nested));
+    let listed = cited.list_counts();
+    let counts_items = |it: &Quantity| listed.iter().any(|count| it.counts(*count));
     let is_counted = |it: &Quantity| {
         is_part_of(it.start, VERBATIM_KINDS)
             || names_year_of(&text, it, citation)

@@ -38,6 +38,10 @@ fn an_action_that_was_done_is_no_duty() {
 fn what_only_looks_alike_is_not_supported() {
     let mut passed = Vec::new();
     for (lines, bullet) in [
+        ("- Deployed web/admin/api to the new box", "Four services run on the new box"),
+        ("# Garden Watch\n\n- The sensor is offline", "The sensor of GT is offline"),
+        ("- Tier 1 clients pay 40 EUR", "T2 clients pay 40 EUR"),
+        ("- Moved memory/2026/tide.md to the box", "Three files moved to the box"),
         (
             "The gateway supports TLS 1.2 and now logs to journald.",
             "The gateway no longer supports TLS 1.2",
@@ -155,6 +159,9 @@ fn what_other_readers_wrote_passes() {
             "Patched the form so that when it would otherwise have no required field, a fallback field is added.",
             "Patched the form so that a fallback field is added",
         ),
+        ("# Garden Watch\n\n- The sensor is offline", "The sensor of GW is offline"),
+        ("- Deployed web/admin/api to the new box", "Three services run on the new box"),
+        ("- Tier 1 clients pay 40 EUR", "T1 clients pay 40 EUR"),
         (
             "- File: `~/Docs/Weekly Tracker - Mar 23 2026.md`",
             "File: ~/Docs/Weekly Tracker - Mar 23 2026.md",
