@@ -385,6 +385,8 @@ pub(crate) struct WisdomLexicon {
     pub(crate) generic_names: LexiconWords,
     pub(crate) platform_names: LexiconWords,
     pub(crate) person_verbs: LexiconWords,
+    pub(crate) profile_verbs: LexiconWords,
+    pub(crate) hedged_verbs: LexiconWords,
     pub(crate) address_verbs: LexiconWords,
     pub(crate) study_words: LexiconWords,
     pub(crate) report_words: LexiconWords,

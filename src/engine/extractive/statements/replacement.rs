@@ -34,6 +34,9 @@ use crate::{
 /// As many words around `removed` may name what was.
 const SPAN_WORDS_MAX: usize = 5;
 
+/// As many words are between `no` and `after all`.
+const DROPPED_WORDS_MAX: usize = 3;
+
 /// A correction begins with its word.
 const CORRECTION_WORDS_MAX: usize = 2;
 
@@ -150,7 +153,8 @@ pub(crate) fn may_replace(line: &str, words: &WordList) -> bool {
             &SEARCH.move_words,
             &SEARCH.value_change_words,
         ];
-        lists.into_iter().flat_map(|it| it.iter()).map(|it| hash_bytes(it.as_bytes())).collect()
+        let own = ["after", "doch"];
+        lists.into_iter().flat_map(|it| it.iter()).chain(&own).map(|it| hash_bytes(it.as_bytes())).collect()
     });
     // Words with accents, and of scripts without spaces, are listed in another form.
     !line.is_ascii() || words.iter_hashed().any(|it| SAY_SO.contains(&it.1))
@@ -175,6 +179,9 @@ impl Replacement {
         let (mut gone, mut removed, mut removals) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
         let (mut is_whole_line, mut is_correction) = (false, false);
         for at in 0..all.len() {
+            if is(at, &["no", "not", "kein", "keine", "keinen"]) {
+                gone.extend(dropped_after_all(&all, at));
+            }
             if is_denied(&all, at) {
                 continue;
             }
@@ -276,6 +283,19 @@ impl Replacement {
             if self.is_correction { (content.len() / 2).max(SHARED_MIN) } else { SHARED_MIN };
         self.is_whole_line && shared.len() >= enough && shared.iter().any(|it| is_name(it))
     }
+}
+
+/// Returns the words between a negation and `after all`: `no Brevo after all, we use Postmark`.
+fn dropped_after_all(all: &[LineWord], at: usize) -> BTreeSet<String> {
+    let word = |at: usize| all.get(at).map_or("", |it| &it.folded[..]);
+    let says_so = |it: &usize| {
+        (word(*it) == "after" && word(it + 1) == "all")
+            || (*it == at + 2 && at > 0 && word(at - 1) == "doch")
+    };
+    let end = (at + 2..=at + 1 + DROPPED_WORDS_MAX).filter(|it| *it <= all.len()).find(says_so);
+    let is_whole = |end: &usize| all[at..*end - 1].iter().all(|it| !it.ends_clause);
+    let words = end.filter(is_whole).map(|end| &all[at + 1..end]);
+    words.unwrap_or_default().iter().map(|it| it.folded.clone()).collect()
 }
 
 impl MovedPlan {
@@ -536,11 +556,15 @@ mod tests {
             "Newsletter: left Brevo, forked Listmonk instead",
             "Correction: the newsletter goes out with Postmark, not with Brevo",
             "KORREKTUR: the newsletter is sent with Postmark, Brevo is too slow",
+            "No Brevo after all, we use Postmark",
+            "Newsletter: doch kein Brevo, wir nehmen Postmark",
         ] {
             check(plan, newer, true);
         }
         for newer in [
             "Switched from Postmark to Brevo",
+            "No Postmark after all, we use Brevo",
+            "No answer. After all, Brevo is slow",
             "Instead of Postmark we send with Brevo",
             "Replaced Postmark with Brevo",
             "Removed the old lists from Brevo",

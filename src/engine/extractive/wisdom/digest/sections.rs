@@ -116,7 +116,12 @@ pub(super) fn role_of(
         if !is_report && statement.task.is_none() && titles::is_profile(page, statement) {
             return role(StatementKind::Profile, 1.3);
         }
+        let label = role_of_label(&sections::normalized_label(statement.label_text()));
         match block_role(page, statement) {
+            // `Mistake: I ran it without a backup` reports what happened, and is one.
+            _ if label == Some(BlockRole::Lesson) && statement.task.is_none() => {
+                return role(StatementKind::Lesson, 1.3);
+            }
             Some(BlockRole::Preference) => return role(StatementKind::Preference, 1.4),
             // Below such a heading agents also list what they did.
             Some(BlockRole::Lesson) if class != StatementClass::Outcome => {
@@ -185,6 +190,10 @@ fn says_rule(statement: &LogStatement, text: &str, words: &WordList) -> bool {
     if statement.speaker == Some(Speaker::Owner) && words.has(cue_phrases::FROM_NOW_ON) {
         return true;
     }
+    // `From now on I write the note first, because nobody knew what had changed` also tells what happened.
+    if sets_habit(words) {
+        return true;
+    }
     let Some((at, _)) = words.find(cue_phrases::RULE) else { return false };
     let opens = words.opens_with(cue_phrases::RULE_OPENERS);
     let next = words.get(at + 1).unwrap_or_default();
@@ -211,6 +220,13 @@ fn says_rule(statement: &LogStatement, text: &str, words: &WordList) -> bool {
         !words.has(cue_phrases::LIMITS) && atom::find_atoms(text).iter().any(priced)
     };
     is_early && !is_other && !is_price() && !asks_once(words) && is_lasting(text, words)
+}
+
+/// Returns whether a text begins with what somebody does from now on; `In future releases we may` only plans.
+fn sets_habit(words: &WordList) -> bool {
+    words.opens_with(cue_phrases::FROM_NOW_ON)
+        && words.opens_with(cue_phrases::RULE_OPENERS)
+        && !words.iter().any(|it| WISDOM.hedged_verbs.contains(&it))
 }
 
 /// Returns whether a text asks for something to be done now, or says what is expected of a thing: `please check the

@@ -4,10 +4,12 @@ use std::{borrow::Cow, collections::BTreeSet};
 
 use chrono::{Days, NaiveDate};
 
-use super::sections::{decides_label, role_of, section_of, sets_boundary};
+use super::sections::{
+    StatementRole, decides_label, is_passing, role_of, section_of, sets_boundary,
+};
 use super::{
     DigestInput, KeptOut,
-    entities::{Entities, Entity},
+    entities::{Entities, Entity, EntityMention},
     newer::{self, NewerStatements},
     siblings::join_siblings,
     stopped::ChangedThings,
@@ -18,7 +20,10 @@ use crate::{
     engine::extractive::{
         candidates::headings::{is_meaningful, template_heads},
         cue_phrases,
-        memories::roles::{BlockRole, role_of_label},
+        memories::{
+            deadlines::has_date,
+            roles::{BlockRole, role_of_label},
+        },
         parsed_log::{self, LogStatement, ParsedLog, StatementHead},
         sections::{self, StatementClass},
         statements::{
@@ -380,6 +385,17 @@ impl StatementCollector {
         named.find(|it| self.is_person(*it))
     }
 
+    /// Returns whether a text begins with a person and says what that person is or does: `Piet drives the van`.
+    fn describes_person(&self, words: &WordList) -> bool {
+        let names = |it: &EntityMention| it.word == 0 && self.is_person(it.entity);
+        let word = |at: usize| words.get(at).unwrap_or_default();
+        let describes = |it: &&str| *it == word(1) || *it == format!("{} {}", word(1), word(2));
+        WISDOM.profile_verbs.iter().any(|it| describes(it))
+            && self.entities.mentions(words).iter().any(names)
+            && !is_passing(words)
+            && !has_date(words)
+    }
+
     /// Returns what a statement is about: the entity in the titles above it, or the one in its words that the logs
     /// name most.
     fn subject_of(
@@ -432,7 +448,14 @@ impl StatementCollector {
             StatementClass::Open if self.cured.contains(&index) => StatementClass::Outcome,
             class => class,
         };
-        let role = role_of(page, statement, (own, &words), class);
+        let role = match role_of(page, statement, (own, &words), class) {
+            StatementRole { kind: StatementKind::State, factor }
+                if class != StatementClass::Outcome && self.describes_person(&words) =>
+            {
+                StatementRole { kind: StatementKind::Profile, factor: factor.max(1.3) }
+            }
+            role => role,
+        };
         let day = page.stem.date();
         if !self.reads(role.kind, day) {
             return;

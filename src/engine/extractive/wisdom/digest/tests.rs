@@ -259,6 +259,24 @@ fn a_label_is_no_value_of_rules() {
 }
 
 #[test]
+fn people_mistakes_and_new_habits_have_their_sections() {
+    check(
+        &[
+            "- Piet asked for the tide table of the coming week\n- Piet drives the van of the harbour office and reads no mail\n",
+            "- Mistake: I ran the migration without a copy, and 14 test orders were gone\n- In the evening we asked Piet for the list of the gauges\n",
+            "- From now on I write the release note first, because on Thursday nobody knew what had changed\n- This morning Piet said that the list of the gauges is fine\n",
+        ],
+        &[
+            "How to work: From now on I write the release note first, because on Thursday nobody knew what had changed [2026-04-03:1]",
+            "People: Piet drives the van of the harbour office and reads no mail [2026-04-01:2]",
+            "Lessons: I ran the migration without a copy, and 14 test orders were gone [2026-04-02:1]",
+            "Projects: In the evening we asked Piet for the list of the gauges (2026-04-02) [2026-04-02:2]",
+            "Projects: Piet asked for the tide table of the coming week (2026-04-01) [2026-04-01:1]",
+        ],
+    );
+}
+
+#[test]
 fn siblings_below_one_title_are_joined() {
     let day = "## Pump house\n\n- Valves: two of steel.\n- Boiler: from 1962\n\
                - Never lend the keys out\n- Keys: with Ottilie\n- Roof: leaks\n";
