@@ -15,7 +15,10 @@ use super::{
     offline_summary::failure_text,
     transcript::{Transcript, tool::TodoState, truncate},
 };
-use crate::memory::{bare_words::SESSION_LABELS, own_words};
+use crate::{
+    memory::{bare_words::SESSION_LABELS, own_words},
+    text::sentences::sentence_ranges,
+};
 
 /// The most lines of an entry, with its head.
 pub(crate) const LINES_MAX: usize = 19;
@@ -227,12 +230,24 @@ impl EntryWriter<'_> {
         };
         // What the reply repeats at its start and end is left out, but nothing within it: the rest is one
         // piece of the reply.
+        let is_said = |it: &str| it.is_empty() || self.used.iter().any(|used| used.1 == it);
         let lines: Vec<String> = reply.own.lines().map(one_line).collect();
-        let is_repeated =
-            |line: &String| line.is_empty() || self.used.iter().any(|it| it.1 == *line);
-        let start = lines.iter().take_while(|it| is_repeated(it)).count();
-        let end = lines.len() - lines.iter().rev().take_while(|it| is_repeated(it)).count();
-        let rest = one_line(&lines.get(start..end).unwrap_or_default().join(" "));
+        let mut lines: Vec<&str> = lines.iter().map(|it| &it[..]).collect();
+        while let Some(first) = lines.first_mut() {
+            *first = without_said_start(first, is_said);
+            if !first.is_empty() {
+                break;
+            }
+            lines.remove(0);
+        }
+        while let Some(last) = lines.last_mut() {
+            *last = without_said_end(last, is_said);
+            if !last.is_empty() {
+                break;
+            }
+            lines.pop();
+        }
+        let rest = one_line(&lines.join(" "));
         if rest.chars().filter(|it| it.is_alphanumeric()).count() >= LAST_REPLY_CHARS_MIN {
             self.add(format!("Said last: {rest}"), vec![reply.at]);
         }
@@ -283,6 +298,22 @@ impl EntryWriter<'_> {
         let cites = shown().map(|it| it.last).collect();
         self.add(format!("{FILES_LABEL}{}{more}", names.join(", ")), cites);
     }
+}
+
+/// Returns a line from its first sentence that was not said before.
+fn without_said_start(line: &str, is_said: impl Fn(&str) -> bool) -> &str {
+    let said = is_said(line);
+    let mut sentences = sentence_ranges(line).into_iter();
+    let first = sentences.find(|it| !said && !is_said(line[it.0..it.1].trim()));
+    first.map_or("", |it| line[it.0..].trim_start())
+}
+
+/// Returns a line up to its last sentence that was not said before.
+fn without_said_end(line: &str, is_said: impl Fn(&str) -> bool) -> &str {
+    let said = is_said(line);
+    let mut sentences = sentence_ranges(line).into_iter().rev();
+    let last = sentences.find(|it| !said && !is_said(line[it.0..it.1].trim()));
+    last.map_or("", |it| line[..it.1].trim_end())
 }
 
 /// Cuts a line before words that the log would leave out as struck out: where a message was shortened, a mark
@@ -483,6 +514,11 @@ mod tests {
         let lines =
             texts_of(&[("user", "Ship it"), ("assistant", "Ship it\nThe tide table is out")]);
         assert!(lines.contains(&"Said last: The tide table is out".to_owned()), "{lines:?}");
+        // Nor is what the entry says already of the reply.
+        let reply = "We decided to keep SQLite, because one file is easier to copy. The tide table is out now. \
+                     Still open: the gauge of Brest.";
+        let lines = texts_of(&[("user", "Go on"), ("assistant", reply)]);
+        assert!(lines.contains(&"Said last: The tide table is out now.".to_owned()), "{lines:?}");
     }
 
     #[test]

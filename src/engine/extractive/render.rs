@@ -281,6 +281,10 @@ impl BulletBuilder {
         let label = statement.label_text();
         if label != self.last_label {
             next.push_str(label);
+            // What the label introduces is left out.
+            if !label.is_empty() && unit.at.piece > 0 {
+                next.push_str("… ");
+            }
             label.clone_into(&mut self.last_label);
         }
         next.push_str(phrase);
