@@ -125,13 +125,20 @@ pub(super) fn faulty_items<T: ReplyItem>(
     faulty.take(repair::ITEMS_MAX).collect()
 }
 
-/// Replaces an item by its correction, if that is valid.
+/// Replaces an item by its correction, if that is valid; or, of two that fail the checks, if it could be read: a person
+/// reviews the last words.
 pub(super) fn correct<T: ReplyItem>(item: &mut Checked<T>, correction: Checked<T>) {
-    let faulty = match item {
-        Checked::Valid(it) | Checked::Invalid(it, _) => Some(&*it),
+    let is_valid = item.is_valid();
+    let faulty = match &*item {
+        Checked::Valid(it) | Checked::Invalid(it, _) => Some(it),
         Checked::Unreadable(_) => None,
     };
-    if matches!(&correction, Checked::Valid(it) if it.may_correct(faulty)) {
+    let replaces = match &correction {
+        Checked::Valid(it) => it.may_correct(faulty),
+        Checked::Invalid(it, _) => !is_valid && it.may_correct(faulty),
+        Checked::Unreadable(_) => false,
+    };
+    if replaces {
         *item = correction;
     }
 }
@@ -175,4 +182,43 @@ pub(super) fn split_unreadable<T>(
         }
     }
     (read, unread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Debug, PartialEq)]
+    struct Statement(&'static str);
+
+    impl ReplyItem for Statement {
+        fn to_json(&self, _: &LineIds) -> Value {
+            Value::String(self.0.to_owned())
+        }
+
+        fn citation(&self) -> Option<&Citation> {
+            None
+        }
+    }
+
+    #[test]
+    fn the_last_words_of_what_fails_twice_are_kept() {
+        let valid = |it| Checked::Valid(Statement(it));
+        let invalid = |it| Checked::Invalid(Statement(it), "too strong".to_owned());
+        let unreadable = || {
+            let (text, reason) = ("{".to_owned(), "no JSON".to_owned());
+            Checked::Unreadable(UnreadableItem { text, reason, citation: None })
+        };
+        for (first, second, expected) in [
+            (invalid("a"), valid("b"), valid("b")),
+            (invalid("a"), invalid("b"), invalid("b")),
+            (invalid("a"), unreadable(), invalid("a")),
+            (unreadable(), invalid("b"), invalid("b")),
+            (valid("a"), invalid("b"), valid("a")),
+        ] {
+            let mut item = first;
+            correct(&mut item, second);
+            assert_eq!(item, expected);
+        }
+    }
 }

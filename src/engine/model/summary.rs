@@ -212,7 +212,7 @@ pub(super) fn bullet_properties() -> Value {
     json!({ "text": { "type": "string" }, "citations": { "type": "string" } })
 }
 
-/// Replaces a bullet by its correction, if that is better: no other bullet changes.
+/// Replaces a bullet by its correction, unless that is worse: no other bullet changes.
 pub(super) fn correct_bullet(
     input: &SummaryInput<'_>,
     draft: &mut EngineDraft,
@@ -224,7 +224,13 @@ pub(super) fn correct_bullet(
     let citation = value["citations"].as_str().and_then(|it| ids.parse(it).ok());
     let (Some(text), Some(citation)) = (text.filter(|it| !it.is_empty()), citation) else { return };
     let correction = Item { text, citation: Some(citation) };
-    let is_better = match ((input.check)(&correction), fault) {
+    let verdict = (input.check)(&correction);
+    // Of two that are refused, a person reviews the last words.
+    let is_refused_again = matches!(
+        (&verdict, fault),
+        (Some(BulletFault::Refused(_)), BulletFault::Refused(_))
+    );
+    let is_better = match (verdict, fault) {
         (None, _) | (Some(BulletFault::Incomplete { .. }), BulletFault::Refused(_)) => true,
         (
             Some(BulletFault::Incomplete { missing: now, .. }),
@@ -232,7 +238,9 @@ pub(super) fn correct_bullet(
         ) => now < *before,
         (Some(BulletFault::Refused(_)), _) => false,
     };
-    if is_better {
+    if is_refused_again {
+        draft.sections[*s].1[*i] = correction;
+    } else if is_better {
         let before = std::mem::replace(&mut draft.sections[*s].1[*i], correction.clone());
         draft.corrected.push((before, correction));
     }
@@ -432,7 +440,9 @@ mod tests {
             for (number, ((s, i), _)) in (1..).zip(&faulty) {
                 let own = corrections.iter().find(|it| it.0 == number);
                 let old = &mut expected[*s].1[*i];
-                let better = own.map(|it| bullet("Correction", *it)).filter(|it| rank(it) < rank(old));
+                let is_refused = rank(old) + 1 == LAST_WORDS.len();
+                let better = own.map(|it| bullet("Correction", *it));
+                let better = better.filter(|it| rank(it) < rank(old) || is_refused);
                 if let Some(better) = better {
                     *old = better;
                 }
