@@ -33,6 +33,10 @@ struct Clause {
     alternatives: usize,
     /// The words of its parts that say that something was removed or disabled.
     ended: Vec<StemSet>,
+    /// What is bad when it is lacking.
+    missed: StemSet,
+    /// Whether it says to use something.
+    is_use: bool,
     /// Whether it forbids something: `do not expose the port`.
     is_ban: bool,
     /// Whether only small words follow the last negation: `but Linux is not`, `while links should not have it`.
@@ -243,6 +247,10 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
         if it.denies_otherwise {
             return false;
         }
+        // `Run it with the variable` of `without the variable it reads the wrong cache`
+        if clause.is_use && clause.negations == 0 && !it.missed.is_disjoint(&clause.stems) {
+            return false;
+        }
         let states_negated = it.negated.is_empty()
             || !it.negated.is_disjoint(&clause.stems)
             || !clause.stems.is_subset(&it.stems);
@@ -354,6 +362,27 @@ pub(super) fn is_advice(title: &str, text: &str) -> bool {
                 .any(|it| it.contrasted_clauses().into_iter().any(has_cause))
 }
 
+/// Returns before which word a negation denies: `none of the hints are blockers` denies `blockers`.
+fn denied_predicate(words: &[ParsedWord], negation: usize) -> usize {
+    let word = |at: usize| words.get(at).map_or("", |it| &it.text[..]);
+    if !CLAIMS.none_words.contains(&word(negation)) || !CLAIMS.of_words.contains(&word(negation + 1)) {
+        return negation;
+    }
+    let is_verb = |at: &usize| CLAIMS.to_be.contains(&word(*at));
+    (negation + 2..words.len()).find(is_verb).unwrap_or(negation)
+}
+
+/// Returns what words say is bad when it is lacking: `foo` of `without foo it reads the wrong cache`.
+fn missed(words: &[ParsedWord]) -> StemSet {
+    const FOLLOWING: usize = 4;
+    let is_bad = |it: &ParsedWord| is_failure(&it.text) || CLAIMS.harms.contains(&&it.text[..]);
+    if !words.iter().any(is_bad) {
+        return StemSet::new();
+    }
+    let lacks = words.iter().enumerate().filter(|it| CLAIMS.without_words.contains(&&it.1.text[..]));
+    lacks.flat_map(|(at, _)| content_stems(&words[at + 1..(at + 1 + FOLLOWING).min(words.len())])).collect()
+}
+
 impl Clause {
     /// Returns whether it has nearly the same words as another clause.
     fn is_similar(&self, other: &Self) -> bool {
@@ -371,6 +400,7 @@ impl Clause {
                 continue;
             }
             negations += 1;
+            let at = denied_predicate(words, at);
             let near = words[at + 1..].iter().take_while(|it| it.separator == Separator::Space);
             let mut after = near.filter(|it| is_content(it)).peekable();
             let before = words[..at].iter().rev().find(|it| is_content(it));
@@ -399,6 +429,8 @@ impl Clause {
             negated_heads: heads,
             negated,
             implicit_negations: implicit,
+            missed: missed(words),
+            is_use: opens_with(words, &CLAIMS.use_openers),
             is_ban: opens_with(words, &CLAIMS.ban_openers),
             ends_negated: (0..words.len()).rev().find(|it| is_negation(words, *it)).is_some_and(
                 |last| !words[last + 1..].iter().any(|it| is_content(it) || it.in_code),

@@ -38,6 +38,15 @@ fn an_action_that_was_done_is_no_duty() {
 fn what_only_looks_alike_is_not_supported() {
     let mut passed = Vec::new();
     for (lines, bullet) in [
+        (
+            "- Normal `foo status` without the App env points at the wrong empty cache.",
+            "`foo status` with the App env points at the wrong empty cache",
+        ),
+        ("- Normal `foo status` without the App env is fine.", "Use the App env for `foo status`"),
+        (
+            "- All are sensible hints. None are blockers but the guard is worth adding.",
+            "None of the hints is sensible",
+        ),
         ("- Deployed web/admin/api to the new box", "Four services run on the new box"),
         ("# Garden Watch\n\n- The sensor is offline", "The sensor of GT is offline"),
         ("- Tier 1 clients pay 40 EUR", "T2 clients pay 40 EUR"),
@@ -160,6 +169,21 @@ fn what_other_readers_wrote_passes() {
             "Patched the form so that a fallback field is added",
         ),
         ("# Garden Watch\n\n- The sensor is offline", "The sensor of GW is offline"),
+        (
+            "- Rechecked the tool; the `Tide Query` against the shop endpoint runs but returns no orders for \
+             2026-02-01..2026-02-10.\n- Script `fetch.py` falls back from Alpha to Bravo when the Alpha rows are \
+             empty, 24 stations not seen in recent data.",
+            "Queries on the shop endpoint return no orders for 2026-02-01..2026-02-10, so the script falls back to Bravo",
+        ),
+        (
+            "- Normal `foo status` without the App env points at the wrong empty cache.",
+            "Run `foo` with the App variables; without them `foo status` points at the wrong empty cache",
+        ),
+        (
+            "## Lint report for PR #90\n\n- All are sensible hints. None are blockers but the timeout guard and \
+             input checks are worth adding.",
+            "None of the lint hints for PR #90 are blockers, but the timeout guard and the input checks are worth adding",
+        ),
         ("- Deployed web/admin/api to the new box", "Three services run on the new box"),
         ("- Tier 1 clients pay 40 EUR", "T1 clients pay 40 EUR"),
         (
