@@ -47,7 +47,26 @@ pub(super) struct SecretCandidate {
 pub(super) fn find(rules: &CompiledSecretRules, text: &str) -> Vec<SecretMatch> {
     let mut found = candidates(rules, text);
     found.extend(split_secrets::find_split(rules, text));
+    let marks = placeholders(rules, text);
+    found.retain(|it| {
+        !marks.iter().any(|mark| mark.start <= it.range.start && it.range.end <= mark.end)
+    });
     resolve_overlaps(rules, found)
+}
+
+/// Returns where a text has placeholders of secrets: `[secret:password#3fa9]`. What they contain is no secret again,
+/// whatever the words before them.
+fn placeholders(rules: &CompiledSecretRules, text: &str) -> Vec<Range<usize>> {
+    const OPENING: &str = "[secret:";
+    let read = |(start, _): (usize, &str)| {
+        let rest = &text[start + OPENING.len()..];
+        let (kind, rest) = rest.split_once('#')?;
+        let hash = rest.split_once(']')?.0;
+        let is_hash = hash.len() == 4 && hash.bytes().all(|it| it.is_ascii_hexdigit());
+        let length = OPENING.len() + kind.len() + 1 + hash.len() + 1;
+        (is_hash && rules.kinds().any(|it| it == kind)).then_some(start..start + length)
+    };
+    text.match_indices(OPENING).filter_map(read).collect()
 }
 
 /// Returns whether a line contains a keyword whose value may be in another line.

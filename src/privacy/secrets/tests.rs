@@ -358,6 +358,8 @@ fn text_without_secrets_has_no_matches() {
         "blake3 9c1f2ab04d7e6f589c1f2ab04d7e6f589c1f2ab04d7e6f589c1f2ab04d7e6f58 of the secrets file",
         "secret: [secret:github-token#3fa9], see [2026-04-02:12]",
         "password=[secret:password#3fa9] and Bearer [secret:jwt#00ab]",
+        "Password for the new portal is [secret:password#3fa9] (2026-04-02)",
+        "The token of the bank is [secret:secret-assignment#3fa9]",
         "token=${GITHUB_TOKEN} password=$PGPASSWORD key=<your-key> secret=*** api_key=xxxxxxxxxxxx",
         "The password flow: reset, confirm, done. Tokens: 128000 of 200000.",
         "api_key = os.environ[\"ACME_KEY_V2\"]",
