@@ -150,7 +150,11 @@ impl QuotedSpeech {
         let label = words[..start].trim();
         let from = start + mark.0.len();
         let inner = &words[from..];
-        let close = closing_mark(inner, mark.1);
+        // A code span is no quotation that others may be part of.
+        let close = match mark.0 {
+            "`" => inner.find('`').map(|it| it..it + 1),
+            _ => closing_mark(inner, mark.1),
+        };
         let text = close.as_ref().map_or(inner, |it| &inner[..it.start]);
         let end = close.as_ref().map_or(words.len(), |it| from + it.end);
         let range = start..end;
@@ -309,6 +313,7 @@ mod tests {
             "Do they run here? The spec says \"they always run on the server\"",
             "The page is called \"Always use pnpm in this repository.\"",
             "The mail said: \"yes\"",
+            "14:02: Ana said `foo` was there. Checked `/opt/foo`; it failed first, as a part was built for `abi 3`",
             "The site's title isn't 'Home'",
             "Changed the page: it's Karla's, isn't it, and they're fine",
             "| command | `pnpm test` |\n| a | b |",

@@ -7,7 +7,7 @@ use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 use super::{
     calendar,
-    lexicon::QUANTITIES,
+    lexicon::{CALENDAR, QUANTITIES},
     scripts::{is_hangul_syllable, is_spaceless},
 };
 
@@ -17,8 +17,8 @@ struct SpacelessWords {
     after_numbers: Vec<&'static str>,
     /// Words that are numbers, before one of those.
     numbers: Vec<&'static str>,
-    /// The days of the week.
-    weekdays: Vec<&'static str>,
+    /// The days of the week, and words such as `today`.
+    days: Vec<&'static str>,
 }
 
 static WORDS: LazyLock<SpacelessWords> = LazyLock::new(|| {
@@ -33,9 +33,10 @@ static WORDS: LazyLock<SpacelessWords> = LazyLock::new(|| {
     longest_first(&mut after_numbers);
     let numbers = QUANTITIES.numbers.values().flat_map(|it| it.keys()).copied();
     let weekdays = calendar::weekdays_of(&["zh", "ja"]).map(|it| it.0);
-    let mut weekdays: Vec<_> = weekdays.filter(has_no_spaces).collect();
-    longest_first(&mut weekdays);
-    SpacelessWords { after_numbers, numbers: numbers.filter(has_no_spaces).collect(), weekdays }
+    let days = CALENDAR.relative_days.values().flat_map(|it| it.keys()).copied();
+    let mut days: Vec<_> = weekdays.chain(days).filter(has_no_spaces).collect();
+    longest_first(&mut days);
+    SpacelessWords { after_numbers, numbers: numbers.filter(has_no_spaces).collect(), days }
 });
 
 /// Returns a text with a space between letters or digits and a script without spaces beside them, and around numbers,
@@ -65,6 +66,12 @@ pub(crate) fn spaced(text: &str) -> Cow<'_, str> {
             let words = words_after_number(&rest[digits..]);
             cuts.extend(words.iter().flat_map(|it| [at + digits + it.start, at + digits + it.end]));
             let length = words.last().map_or(0, |it| it.end);
+            let sign = rest[digits..].chars().next().filter(|it| is_unit_sign(*it));
+            let length = length.max(sign.map_or(0, char::len_utf8));
+            let is_east = |c: char| is_spaceless(c) || is_hangul_syllable(c);
+            if sign.is_some() && rest[digits + length..].starts_with(is_east) {
+                cuts.push(at + digits + length);
+            }
             let class = if length > 0 { ScriptClass::Spaceless } else { class };
             (at + digits + length, class)
         } else if class == ScriptClass::Spaceless
@@ -88,8 +95,9 @@ fn insert_spaces<'t>(text: &'t str, cuts: &[usize]) -> Cow<'t, str> {
         let part = &text[from..at];
         whole.push_str(part);
         let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-        let parts_words =
-            is_word(text[..at].chars().next_back()) && is_word(text[at..].chars().next());
+        let before = text[..at].chars().next_back();
+        let parts_words = (is_word(before) || before.is_some_and(is_unit_sign))
+            && is_word(text[at..].chars().next());
         if parts_words && !(part.is_empty() && whole.ends_with(' ')) {
             whole.push(' ');
         }
@@ -138,9 +146,14 @@ pub(crate) struct EastAsianDate {
     pub(crate) year: Option<u32>,
     pub(crate) month: u32,
     pub(crate) day: u32,
+    /// The last day of a range, and where it begins: `4月2-5日`.
+    pub(crate) until: Option<(usize, u32)>,
 }
 
-/// Returns the date that opens a text: `2026年4月9日`, `4月9号`.
+/// What is between the days of a range.
+const RANGE: [char; 7] = ['-', '–', '—', '~', '～', '至', '到'];
+
+/// Returns the date that opens a text: `2026年4月9日`, `4月9号`, `4月2-5日`.
 pub(crate) fn east_asian_date(text: &str) -> Option<EastAsianDate> {
     let part = |from: usize, digits_max: usize, marks: &[char]| {
         let rest = &text[from..];
@@ -151,9 +164,25 @@ pub(crate) fn east_asian_date(text: &str) -> Option<EastAsianDate> {
     };
     let year = part(0, 4, &['年']);
     let (month_end, month) = part(year.map_or(0, |it| it.0), 2, &['月'])?;
-    let (length, day) = part(month_end, 2, &['日', '号', '號'])?;
-    let is_day = (1..=12).contains(&month) && (1..=31).contains(&day);
-    is_day.then(|| EastAsianDate { length, year: year.map(|it| it.1), month, day })
+    const DAY: [char; 3] = ['日', '号', '號'];
+    let first = part(month_end, 2, &DAY).or_else(|| part(month_end, 2, &RANGE));
+    let (first_end, day) = first?;
+    let ends_range = text[..first_end].ends_with(RANGE);
+    let until = part(first_end, 2, &DAY).filter(|_| ends_range);
+    let (length, until) = match until {
+        Some((end, last)) => (end, Some((first_end, last))),
+        None => (first_end, None),
+    };
+    let is_day = |it: u32| (1..=31).contains(&it);
+    let is_date = (1..=12).contains(&month) && is_day(day) && until.is_none_or(|it| is_day(it.1));
+    let year = year.map(|it| it.1);
+    (is_date && ends_range == until.is_some())
+        .then_some(EastAsianDate { length, year, month, day, until })
+}
+
+/// Returns whether this sign is the unit of the number before it.
+fn is_unit_sign(c: char) -> bool {
+    matches!(c, '%' | '％' | '‰' | '℃' | '°')
 }
 
 /// Returns the places of the magnitude and the unit behind a number.
@@ -174,7 +203,7 @@ fn words_after_number(rest: &str) -> Vec<Range<usize>> {
 
 /// Returns the places of a day, or of a number with what it counts, that open a text without spaces.
 fn spaceless_words(text: &str) -> Option<Vec<Range<usize>>> {
-    if let Some(day) = WORDS.weekdays.iter().find(|it| text.starts_with(**it)) {
+    if let Some(day) = WORDS.days.iter().find(|it| text.starts_with(**it)) {
         return Some(vec![0..day.len()]);
     }
     let number = WORDS.numbers.iter().find(|it| text.starts_with(**it))?.len();
@@ -203,6 +232,9 @@ mod tests {
             ("2026年4月9日发布", "2026年4月9日 发布"),
             ("从4月9号开始", "从 4月9号 开始"),
             ("共3万元", "共 3 万 元"),
+            ("指出：41%损耗率，29%", "指出：41% 损耗率，29%"),
+            ("明天10:00测试，昨日完成", "明天 10:00 测试，昨日 完成"),
+            ("4月2-5日在港口", "4月2-5日 在港口"),
             ("合計1.5倍、12時間", "合計 1.5 倍、12 時間"),
             ("`src_文档`里", "`src_文档`里"),
             ("LLM을 3번 실행", "LLM 을 3 번 실행"),

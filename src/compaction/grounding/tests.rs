@@ -247,11 +247,40 @@ fn names_and_numbers_within_scripts_without_spaces_are_found() {
             &[],
         ),
         ("- 예약 작업이 3번 실패해서 LLM을 껐다", &["The job failed 3 times, the LLM is off"], &[("It failed 2 times", "2")]),
+        (
+            "- 4月2-5日在港口，损耗率41%是旧数，租金71港元，押金30元，明天10:00再测",
+            &[
+                "At the harbour on April 2-5; the loss rate of 41% is old",
+                "The rent is HK$71, the deposit ¥30, next test on 2026-04-03 at 10:00",
+            ],
+            &[("At the harbour on April 2-6", "6"), ("The rent is US$71", "US$71"), ("The loss rate is 43%", "43%")],
+        ),
+        (
+            "- 避免因stdout静默就kill任务",
+            &["Do not kill a task because stdout is silent"],
+            &[],
+        ),
         ("- 費用は1.5万円、作業は12時間", &["It cost 15,000 yen and took 12 hours"], &[("It took 11 hours", "11")]),
     ] {
         passes(line, passing);
         is_rejected(line, rejected);
     }
+}
+
+#[test]
+fn what_is_written_around_a_quotation_is_the_writers() {
+    let log = "- ~/OLD_SHED (35 boxes): theater, the sign explicitly states \"REMOVED. Those sheds are either \
+               decoration or abandoned by everybody\"\n- The shed built today is the real one; the old plan is abandoned";
+    let log = DailyLog::parse("2026-04-02".parse().unwrap(), log.as_bytes()).unwrap();
+    let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
+    let is_external = |item: &str| {
+        let item = Item::parse(item);
+        is_external(&item.text, item.citation.as_ref().unwrap(), &logs).unwrap()
+    };
+    assert!(!is_external("~/OLD_SHED is theater: the old plan is abandoned [2026-04-02:1-2]"));
+    assert!(!is_external("~/OLD_SHED is theater [2026-04-02:1]"));
+    assert!(is_external("Those sheds are decoration, or abandoned by everybody [2026-04-02:1]"));
+    assert!(is_external("The sheds are decoration for everybody [2026-04-02:1-2]"));
 }
 
 #[test]

@@ -142,6 +142,7 @@ mod tests {
         check("in March 2026", &[(Date, "2026-03")]);
         check("2026年4月9日", &[(Date, "2026-04-09")]);
         check("4月9号", &[(Date, "--04-09")]);
+        check("4月2-5日", &[(Date, "--04-02"), (Date, "--04-05")]);
         check("am 2. April kam", &[(Date, "--04-02")]);
         check("el 3 de mayo de 2026", &[(Date, "2026-05-03")]);
         check("we may 3 times", &[(AtomKind::Number, "3")]);

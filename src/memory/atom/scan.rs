@@ -167,9 +167,14 @@ impl<'t> AtomScanner<'t> {
             return end;
         }
         if let Some(date) = spacing::east_asian_date(&self.text[at..]) {
-            let named = format_date(date.year, date.month, date.day);
-            self.push_date(AtomKind::Date, at, at + date.length, Some(named));
-            return at + date.length;
+            let end = at + date.length;
+            let named = |day| Some(format_date(date.year, date.month, day));
+            let first_end = date.until.map_or(end, |it| at + it.0);
+            self.push_date(AtomKind::Date, at, first_end, named(date.day));
+            if let Some((_, last)) = date.until {
+                self.push_date(AtomKind::Date, first_end, end, named(last));
+            }
+            return end;
         }
         if let Some(date) = parse_iso_date(digits) {
             // `2026-04-02-standup` is the name of a log, and still that day.

@@ -249,9 +249,17 @@ impl QuantityScanner<'_> {
         let word = &head[cut..];
         let sign = head.chars().next_back().map(String::from).unwrap_or_default();
         if word.is_empty() {
+            // `HK$71`
+            let before = &head[..head.len() - sign.len()];
+            let letters = before.trim_end_matches(|c: char| c.is_ascii_uppercase());
+            let letters = &before[letters.len()..];
+            let whole = MeasureUnit::of(&format!("{}{sign}", letters.to_lowercase()));
+            if !letters.is_empty() && whole.is_money() {
+                return (before.len() - letters.len(), whole);
+            }
             let unit = MeasureUnit::of(&sign);
             if unit.is_money() {
-                return (head.len() - sign.len(), unit);
+                return (before.len(), unit);
             }
         } else if word.len() == 3 {
             let unit = MeasureUnit::of(&word.to_lowercase());

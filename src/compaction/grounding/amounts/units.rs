@@ -43,6 +43,13 @@ impl MeasureUnit {
             (Self::Other(_), Self::None) => true,
             (a, b) if a == b => true,
             (Self::Known(_), Self::Known(_)) => {
+                // The sign of the yen is also that of the yuan.
+                let (sign, signed) = (Self::of("¥"), [Self::of("jpy"), Self::of("cny")]);
+                if (*self == sign && signed.contains(theirs))
+                    || (*theirs == sign && signed.contains(self))
+                {
+                    return true;
+                }
                 let (degrees, scales) = (Self::of("°"), [Self::of("°c"), Self::of("°f")]);
                 (*self == degrees && scales.contains(theirs))
                     || (*theirs == degrees && scales.contains(self))
