@@ -402,7 +402,9 @@ impl Clause {
             negations += 1;
             let at = denied_predicate(words, at);
             let near = words[at + 1..].iter().take_while(|it| it.separator == Separator::Space);
-            let mut after = near.filter(|it| is_content(it)).peekable();
+            let is_by = at > 0 && CLAIMS.by_words.contains(&&words[at - 1].text[..]);
+            // `Finished by neither` denies what is before it.
+            let mut after = near.filter(|it| is_content(it) && !is_by).peekable();
             let before = words[..at].iter().rev().find(|it| is_content(it));
             heads.extend(after.peek().copied().or(before).map(|it| word_stem(&it.text)));
             alternatives += count_alternatives(&words[at + 1..]);

@@ -131,11 +131,28 @@ impl LineWords {
                     about.iter().map(|it| it.run.matches(&run).count()).sum::<usize>()
                 };
                 let at = *strong.first()?;
+                let is_beside = || group.words.contains(&"only") && self.has_beside(group, words, at);
                 let theirs: usize = group.words.iter().chain(group.support.iter()).map(count).sum();
-                (strong.len() > theirs && !is_denied() && !is_ordered()).then_some(at)
+                (strong.len() > theirs && !is_denied() && !is_ordered() && !is_beside()).then_some(at)
             };
             let at = STRENGTH.groups.iter().filter_map(unsupported).min()?;
             Some(span_text(text, &words[at..=at]))
+        })
+    }
+
+    /// Returns whether a line has a word of the group right before the word that follows it in the item, whatever else
+    /// the line is about: `only on the Tugboat runtime` of `it is only on the Tugboat`.
+    fn has_beside(&self, group: &StrengthGroup, words: &[ParsedWord], at: usize) -> bool {
+        const REACH: usize = 4;
+        let next = words[at + 1..].iter().take(REACH).find(|it| is_content(it));
+        let Some(next) = next.map(|it| start_of(&it.text)) else { return false };
+        self.sentences.iter().any(|it| {
+            let run: Vec<&str> = it.run.split_whitespace().collect();
+            run.iter().enumerate().any(|(from, word)| {
+                let behind = run[from + 1..].iter().take(REACH);
+                let mut content = behind.filter(|it| it.chars().count() > 2 && !HEDGING.stop_words.contains(it));
+                group.words.contains(word) && content.next().is_some_and(|it| start_of(it) == next)
+            })
         })
     }
 
@@ -191,7 +208,11 @@ fn is_cancelled(words: &[ParsedWord], at: usize) -> bool {
 /// Returns the first letters of the verb of an order: `Restart the pump`.
 fn ordered_verb(words: &[ParsedWord]) -> Option<String> {
     let [verb, object, ..] = words else { return None };
-    let is_order = STRENGTH.objects.contains(&&object.text[..])
+    // `Restart of the pump` is a noun.
+    let is_listed = STRENGTH.order_verbs.contains(&&verb.text[..])
+        && !CLAIMS.of_words.contains(&&object.text[..])
+        && !CLAIMS.to_be.contains(&&object.text[..]);
+    let is_order = (is_listed || STRENGTH.objects.contains(&&object.text[..]))
         && !verb.text.ends_with("ed")
         && !verb.text.ends_with('s')
         && !STRENGTH.past_forms.contains(&&verb.text[..]);

@@ -39,6 +39,11 @@ fn what_only_looks_alike_is_not_supported() {
     let mut passed = Vec::new();
     for (lines, bullet) in [
         (
+            "- The valve map is on the Tugboat.\n- The crane list is only on the ferry of the other port.",
+            "The valve map is only on the Tugboat",
+        ),
+        ("- Updated parts.md before the order", "Before the order parts.md must be updated"),
+        (
             "- Normal `foo status` without the App env points at the wrong empty cache.",
             "`foo status` with the App env points at the wrong empty cache",
         ),
@@ -169,6 +174,16 @@ fn what_other_readers_wrote_passes() {
             "Patched the form so that a fallback field is added",
         ),
         ("# Garden Watch\n\n- The sensor is offline", "The sensor of GW is offline"),
+        (
+            "## Issue 1: valve map\n\n**Status:** Exists on Tugboat (~/harbour/), never synced\n**Risk:** Single \
+             point of failure (only on Tugboat runtime)",
+            "The valve map exists only on the Tugboat (`~/harbour/`)",
+        ),
+        (
+            "## THE RACE (Neither Has Finished)\n\n- Sail ONE boat through Dock and Lock",
+            "The race, finished by neither: sail ONE boat through Dock and Lock",
+        ),
+        ("**When ordering parts:**\n- Update parts.md before the order", "Before the order parts.md must be updated"),
         (
             "- Rechecked the tool; the `Tide Query` against the shop endpoint runs but returns no orders for \
              2026-02-01..2026-02-10.\n- Script `fetch.py` falls back from Alpha to Bravo when the Alpha rows are \

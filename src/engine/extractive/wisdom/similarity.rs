@@ -10,7 +10,13 @@ use crate::{
 
 /// The statements that a reader has seen, to leave out what repeats one of them.
 #[derive(Clone, Debug, Default)]
-pub struct SeenStatements(Vec<StatementTerms>);
+pub struct SeenStatements(Vec<SeenStatement>);
+
+#[derive(Clone, Debug)]
+struct SeenStatement {
+    terms: StatementTerms,
+    paths: Vec<String>,
+}
 
 impl SeenStatements {
     /// Returns what notes say, also below their headings.
@@ -39,7 +45,7 @@ impl SeenStatements {
 
     /// Adds a statement.
     pub fn add(&mut self, text: &str) {
-        self.0.push(StatementTerms::of(text));
+        self.0.push(SeenStatement { terms: StatementTerms::of(text), paths: paths_in(text) });
     }
 
     /// Returns the place of the first statement that says a text already, from 0 in the order of [`Self::add`].
@@ -48,12 +54,14 @@ impl SeenStatements {
         const STEMS_MIN: usize = 3;
         let terms = StatementTerms::of(text);
         let names = names_within(text);
-        self.0.iter().position(|it| {
-            if it.stems.len() < STEMS_MIN {
-                *it == terms
+        let paths = paths_in(text);
+        self.0.iter().position(|SeenStatement { terms: seen, paths: seen_paths }| {
+            let is_same = if seen.stems.len() < STEMS_MIN {
+                *seen == terms
             } else {
-                says_statement(it, &terms) && names.stems.is_subset(&it.stems)
-            }
+                says_statement(seen, &terms) && names.stems.is_subset(&seen.stems)
+            };
+            is_same && !name_other_places(seen_paths, &paths)
         })
     }
 
@@ -63,8 +71,22 @@ impl SeenStatements {
         let terms = StatementTerms::of(text);
         self.0
             .iter()
+            .map(|it| &it.terms)
             .any(|it| terms.stems.is_subset(&it.stems) && terms.values.is_subset(&it.values))
     }
+}
+
+/// Returns the paths in a text. The words of a path are in many others, so that two places look alike.
+fn paths_in(text: &str) -> Vec<String> {
+    let parts = text.split(|c: char| c.is_whitespace() || "`\"'()[],;".contains(c));
+    let paths = parts.filter(|it| it.contains('/') && it.chars().any(char::is_alphanumeric));
+    paths.map(|it| it.trim_start_matches("~/").trim_end_matches(['.', '/', ':']).to_owned()).collect()
+}
+
+/// Returns whether two texts name places, and none of one is a place of the other or the end of one.
+fn name_other_places(a: &[String], b: &[String]) -> bool {
+    let is_same = |a: &String, b: &String| a.ends_with(&**b) || b.ends_with(&**a);
+    !a.is_empty() && !b.is_empty() && !a.iter().any(|a| b.iter().any(|b| is_same(a, b)))
 }
 
 /// Returns how many of the words of a topic a text has.
@@ -166,5 +188,8 @@ mod tests {
         );
         check("Ports: the gateway listens on 8080", "The gateway listens on 8080", true);
         check("Ports: the gateway listens on 8080", "The gateway listens on 9090", false);
+        let path = "Repo path: `/srv/fleet/projects/Fleet-CUA`";
+        check(path, "Skill path: `/srv/fleet/skills/fleet-cua`", false);
+        check(path, "Repo path: `fleet/projects/Fleet-CUA`", true);
     }
 }
