@@ -189,6 +189,8 @@ pub(crate) struct ClaimLexicon {
     pub(crate) use_openers: LexiconWords,
     pub(crate) without_words: LexiconWords,
     pub(crate) none_words: LexiconWords,
+    /// Words of names, and how scripts without spaces write them.
+    pub(crate) translated_names: BTreeMap<&'static str, LexiconWords>,
     pub(crate) by_words: LexiconWords,
     pub(crate) of_words: LexiconWords,
     pub(crate) to_be: LexiconWords,

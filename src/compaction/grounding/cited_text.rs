@@ -277,7 +277,7 @@ impl<'s> CitedText<'s> {
             return true;
         }
         let raw = atom.text(text);
-        if self.is_week_of_lines(raw) || self.has_other_form(raw) {
+        if self.is_week_of_lines(raw) || self.has_other_form(raw) || self.has_translation(raw) {
             return true;
         }
         let nature = match atom.kind {
@@ -300,6 +300,17 @@ impl<'s> CitedText<'s> {
             return true;
         }
         let is_other_spelling = self.is_joined_name(atom, text) || self.is_misspelled(raw, known);
+        // The name of a thing that lines in a script without spaces call otherwise is known from elsewhere.
+        let is_named_elsewhere = || {
+            nature == Some(AtomNature::Thing)
+                && self.lines().any(scripts::is_mostly_spaceless)
+                && !scripts::is_mostly_spaceless(text)
+                && known.has_word(raw)
+                && !self.replaces_name(AtomNature::Thing, text, known)
+        };
+        if is_named_elsewhere() {
+            return true;
+        }
         match atom.kind {
             AtomKind::Name => is_other_spelling || self.is_split_name(raw, known),
             AtomKind::Identifier => self.is_split_name(raw, known),
@@ -314,6 +325,14 @@ impl<'s> CitedText<'s> {
             week == text || week.split_once('-').is_some_and(|(_, it)| it == text)
         };
         self.lines.iter().any(is_name)
+    }
+
+    /// Returns whether the lines, or what is above them, name the same in a script without spaces.
+    fn has_translation(&self, name: &str) -> bool {
+        let other = CLAIMS.translated_names.get(&name.to_lowercase()[..]);
+        other.is_some_and(|other| {
+            self.lines_and_context().any(|line| other.iter().any(|it| line.contains(it)))
+        })
     }
 
     /// Returns whether the lines have another form of a word: an address for `URL`, `EN` for `English`, `…/pull/51` for

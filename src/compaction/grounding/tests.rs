@@ -271,6 +271,11 @@ fn names_and_numbers_within_scripts_without_spaces_are_found() {
             &[("At the harbour on April 2-6", "6"), ("The rent is US$71", "US$71"), ("The loss rate is 43%", "43%")],
         ),
         (
+            "- 港口在香港，服务器在新加坡，消息走微信",
+            &["The port is in Hong Kong, the server in Singapore, messages go over WeChat"],
+            &[("The port is in Shanghai", "Shanghai"), ("Messages go over Feishu", "Feishu")],
+        ),
+        (
             "- 避免因stdout静默就kill任务",
             &["Do not kill a task because stdout is silent"],
             &[],
