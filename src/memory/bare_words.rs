@@ -14,6 +14,9 @@ pub const SESSION_LABELS: [&str; 7] = [
     "Open: ",
     "Said last: ",
 ];
+/// Those of them that only an entry of a session has.
+pub const SAID_LABELS: [&str; 4] =
+    ["The user corrected: ", "The user decided: ", "The user stated: ", "Said last: "];
 /// More labels in records of sessions.
 const RECORD_LABELS: [&str; 6] = [
     "The user said last: ",

@@ -396,6 +396,8 @@ pub(crate) struct WisdomLexicon {
     pub(crate) person_verbs: LexiconWords,
     pub(crate) profile_verbs: LexiconWords,
     pub(crate) hedged_verbs: LexiconWords,
+    pub(crate) words_for_today: LexiconWords,
+    pub(crate) lasting_events: LexiconWords,
     pub(crate) address_verbs: LexiconWords,
     pub(crate) study_words: LexiconWords,
     pub(crate) report_words: LexiconWords,

@@ -343,7 +343,11 @@ impl<'a> OwnText<'a> {
         // Where a session was says nothing about what it says.
         let lead = bare_words::session_lead(own);
         let own = lead.map_or(own, |it| own[it.len()..].trim_start());
-        let shown = lead.map_or(own, |_| bare_words::without_session_label(own));
+        let is_said = bare_words::SAID_LABELS.iter().any(|it| own.starts_with(it));
+        let shown = match lead {
+            None if !is_said => own,
+            _ => bare_words::without_session_label(own),
+        };
         // Without what was decided on a decision says little.
         let keeps_label = own.len() == statement.text[..end].trim().len();
         let is_labelled = statement.label > 0 && (keeps_label || decides_label(statement));
@@ -366,7 +370,10 @@ impl StatementCollector {
             let things = named.iter().map(|it| it.entity).filter(|it| !self.is_person(*it));
             HeadFacts {
                 named: self.main_one(things),
-                fits: head.text.chars().count() <= HEAD_CHARS_MAX
+                // Where a session was, and its first question, say nothing about what it says.
+                fits: bare_words::session_lead(&format!("{}: ", title)).is_none()
+                    && bare_words::session_lead(title).is_none()
+                    && head.text.chars().count() <= HEAD_CHARS_MAX
                     && is_meaningful(page, at, &self.templates)
                     && !atom::find_atoms(title).iter().any(is_dated),
                 is_generic: titles::is_generic(title),
@@ -647,6 +654,11 @@ fn last_news_day(text: &str, words: &WordList, day: NaiveDate) -> Option<NaiveDa
     let says = |table| {
         let (at, _) = words.find(table)?;
         let before = at.checked_sub(1).and_then(|it| words.get(it));
+        // `Bea started today` and `today we learned of the allergy` last.
+        let is_today = words.get(at).is_some_and(|it| WISDOM.words_for_today.contains(&it));
+        if is_today && words.iter().any(|it| WISDOM.lasting_events.contains(&it)) {
+            return None;
+        }
         before.is_none_or(|it| !WISDOM.since_words.contains(&it)).then_some(())
     };
     let days = says(cue_phrases::DAY_BOUND).map(|()| DAY_BOUND_DAYS);

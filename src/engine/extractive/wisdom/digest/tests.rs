@@ -277,6 +277,39 @@ fn people_mistakes_and_new_habits_have_their_sections() {
 }
 
 #[test]
+fn what_began_or_was_learned_today_holds() {
+    check(
+        &[
+            "- Bea started today as second baker of the harbour office, probation until 31 January\n\
+             - We learned today that Mila is allergic to penicillin\n- Bea is ill today and the office is closed\n",
+            "",
+            "",
+            "",
+            "- Two jays at the feeder of the harbour office\n",
+        ],
+        &[
+            "Projects: Two jays at the feeder of the harbour office (2026-04-05) [2026-04-05:1]",
+            "Projects: Bea started today as second baker of the harbour office, probation until 31 January (2026-04-01) [2026-04-01:1]",
+            "Projects: We learned today that Mila is allergic to penicillin (2026-04-01) [2026-04-01:2]",
+        ],
+    );
+}
+
+#[test]
+fn an_entry_of_a_session_says_what_was_said() {
+    check(
+        &[
+            "- 08:17 Session in tidepool on main: Update the README\n  - The user decided: drop Redis, because one \
+             process needs no cache server\n  - Said last: The README now describes the moka cache of the tidepool\n",
+        ],
+        &[
+            "Decisions: drop Redis, because one process needs no cache server (2026-04-01) [2026-04-01:2]",
+            "Projects: The README now describes the moka cache of the tidepool (2026-04-01) [2026-04-01:3]",
+        ],
+    );
+}
+
+#[test]
 fn siblings_below_one_title_are_joined() {
     let day = "## Pump house\n\n- Valves: two of steel.\n- Boiler: from 1962\n\
                - Never lend the keys out\n- Keys: with Ottilie\n- Roof: leaks\n";
