@@ -31,6 +31,7 @@ use crate::{
         wisdom::{WisdomEntry, WisdomEntryMeta, WisdomFile},
     },
     privacy::PrivacyRules,
+    text::scripts::is_spaceless,
 };
 
 /// Words shorter than this are no evidence when another text contains them.
@@ -45,7 +46,7 @@ pub(crate) struct ForgetRequest {
     pub lines: BTreeSet<String>,
     /// Logs to be forgotten as a whole, each with its lines.
     pub logs: BTreeMap<String, BTreeSet<String>>,
-    /// Words, [`normalized`]: all lines and items that contain them are removed.
+    /// Words, [`normalized`]: all lines and items that contain them, as whole words, are removed.
     pub words: BTreeSet<String>,
     /// Bullets and entries by their normalized words, per file.
     pub items: BTreeMap<String, BTreeSet<String>>,
@@ -150,6 +151,21 @@ impl LinesByStem {
     }
 }
 
+/// Returns whether a part of a text is made of whole words or numbers, perhaps with the `s` of a genitive. Scripts
+/// without spaces have no whole words.
+fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
+    // `zqx` is the beginning of the code `zqx0009`.
+    let goes_on = |c: Option<char>, beside: Option<char>| {
+        let are = |is: fn(char) -> bool| c.is_some_and(is) && beside.is_some_and(is);
+        are(|it| it.is_alphabetic() && !is_spaceless(it)) || are(char::is_numeric)
+    };
+    let before = text[..start].chars().next_back();
+    let rest = text[end..].strip_prefix('s').filter(|it| !it.starts_with(char::is_alphanumeric));
+    let after = rest.unwrap_or(&text[end..]).chars().next();
+    let inside = &text[start..end];
+    !goes_on(before, inside.chars().next()) && !goes_on(after, inside.chars().next_back())
+}
+
 /// A request prepared for searching.
 pub(super) struct ForgetPatterns<'a> {
     request: &'a ForgetRequest,
@@ -233,13 +249,23 @@ impl<'a> ForgetPatterns<'a> {
 
     /// Returns whether a text contains the requested words.
     pub(super) fn holds_requested_words(&self, text: &str) -> bool {
-        self.words.as_ref().is_some_and(|it| it.is_match(&normalized(text)))
+        self.has_requested_words(&normalized(text))
+    }
+
+    /// The same, for a normalized text. `tom` is no part of `customers`.
+    fn has_requested_words(&self, text: &str) -> bool {
+        let is_whole = |words: &String| {
+            text.match_indices(&words[..]).any(|it| is_whole_word(text, it.0, it.0 + words.len()))
+        };
+        self.words.as_ref().is_some_and(|it| it.is_match(text))
+            && self.request.words.iter().any(is_whole)
     }
 
     /// Returns whether a text contains the requested words or those of a removed line.
     pub(super) fn holds_target_words(&self, text: &str) -> bool {
         let text = normalized(text);
-        [&self.words, &self.distinctive].into_iter().flatten().any(|it| it.is_match(&text))
+        self.has_requested_words(&text)
+            || self.distinctive.as_ref().is_some_and(|it| it.is_match(&text))
     }
 
     /// Returns whether a text without citation says what a removed line says.
@@ -648,6 +674,23 @@ mod tests {
     fn check_log(request: &ForgetRequest, text: &str, left: Option<&str>) {
         let cut = ForgetPatterns::new(request).remove_from_log("x", &log(text));
         assert_eq!(cut.and_then(|it| it.text).as_deref(), left, "{text:?}");
+    }
+
+    #[test]
+    fn words_are_whole_in_scripts_with_spaces() {
+        let has = |text: &str, words: &str| {
+            text.match_indices(words).any(|it| is_whole_word(text, it.0, it.0 + words.len()))
+        };
+        for words in ["tom", "müller", "分析", "c++"] {
+            for text in ["{} came", "with {}", "\u{ab}{}\u{bb}", "{}'s bike", "{}s bike"] {
+                let text = text.replace("{}", words);
+                assert!(has(&text, words), "{text}");
+            }
+        }
+        for text in ["the customers came", "tomatoes", "atom"] {
+            assert!(!has(text, "tom"), "{text}");
+        }
+        assert!(has("先转录再分析文件", "分析"));
     }
 
     #[test]
