@@ -14,15 +14,17 @@ use super::{
 };
 use crate::{
     memory::{
-    address::{self, Address, Stem},
-    authorship::{DumpedSession, LineAuthorship, LineShape, OriginReason, Speaker, session_dump},
-    decision::Verdict,
-    document::Summary,
-    hash::ContentHash,
-    item::Item,
-    log::{DailyLog, TextOrigin},
-    markdown::LineKind,
-},
+        address::{self, Address, Stem},
+        authorship::{
+            DumpedSession, LineAuthorship, LineShape, OriginReason, Speaker, session_dump,
+        },
+        decision::Verdict,
+        document::Summary,
+        hash::ContentHash,
+        item::Item,
+        log::{DailyLog, TextOrigin},
+        markdown::LineKind,
+    },
     text::spacing,
 };
 

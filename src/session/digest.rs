@@ -272,15 +272,22 @@ impl<'a> SessionDigest<'a> {
 
     /// Adds the statements in the own words of a message.
     fn add_statements(&mut self, at: EntryIndex, text: &'a str, is_person: bool) {
+        let mut before: Option<SessionStatement<'a>> = None;
         for line in text.lines() {
             let line = line.trim().trim_start_matches(['-', '*', '•']).trim_start();
             for sentence in sentence_class::classify_sentences(line) {
                 let text = sentence.text;
+                if is_person && sentence_class::asks_to_remember(text) {
+                    let asked = before.take().filter(|it| self.decisions.last() != Some(it));
+                    self.decisions.extend(asked);
+                    continue;
+                }
                 if text.chars().count() > SENTENCE_CHARS_MAX || text.ends_with(':') {
                     continue;
                 }
                 let has_reason = sentence.has_reason;
                 let statement = SessionStatement { at, text, is_person, has_reason };
+                before = Some(statement);
                 match sentence.class {
                     // What a person orders for good is decided.
                     _ if is_person && sentence.is_standing_order => self.decisions.push(statement),

@@ -162,8 +162,13 @@ impl EntryWriter<'_> {
         let place = [folder, branch].into_iter().flatten().collect::<String>();
         match digest.messages.iter().find(|it| is_on_day(it.at) && !it.own.is_empty()) {
             Some(first) => {
-                self.used.push((first.at, shorten(first.own)));
-                self.add(format!("Session{place}: {}", first.own), vec![first.at]);
+                // What the user wants to hold has a line of its own.
+                let of_first =
+                    digest.decisions.iter().filter(|it| it.is_person && it.at == first.at);
+                let ends = of_first.filter_map(|it| first.own.find(it.text)).filter(|it| *it > 0);
+                let task = first.own[..ends.min().unwrap_or(first.own.len())].trim_end();
+                self.used.push((first.at, shorten(task)));
+                self.add(format!("Session{place}: {task}"), vec![first.at]);
             }
             None => self.add(format!("Session{place}, gone on with"), Vec::new()),
         }
@@ -174,6 +179,11 @@ impl EntryWriter<'_> {
         let (digest, is_on_day) = (self.digest, self.is_on_day);
         let mut outcomes: Vec<_> = digest.outcomes.iter().filter(|it| is_on_day(it.at)).collect();
         outcomes.dedup_by_key(|it| it.text);
+        // `31 tests pass` says nothing beside what was reached.
+        let is_count = |text: &str| is_count_of_tests(text);
+        if outcomes.iter().any(|it| !is_count(it.text)) {
+            outcomes.retain(|it| !is_count(it.text));
+        }
         for outcome in &outcomes[outcomes.len().saturating_sub(OUTCOMES_MAX)..] {
             if self.is_new(outcome.at, outcome.text) {
                 self.add(with_label("Outcome", outcome.text), vec![outcome.at]);
@@ -192,7 +202,10 @@ impl EntryWriter<'_> {
             }
         }
         let mut room = DECISIONS_MAX - corrections.len();
-        for decision in &digest.decisions {
+        // What a person wants to hold comes before what the agent chose.
+        let of =
+            |is_person: bool| digest.decisions.iter().filter(move |it| it.is_person == is_person);
+        for decision in of(true).chain(of(false)) {
             if room == 0 {
                 break;
             }
@@ -298,6 +311,17 @@ impl EntryWriter<'_> {
         let cites = shown().map(|it| it.last).collect();
         self.add(format!("{FILES_LABEL}{}{more}", names.join(", ")), cites);
     }
+}
+
+/// Returns whether a sentence only says how many tests pass.
+fn is_count_of_tests(text: &str) -> bool {
+    const WORDS_MAX: usize = 6;
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    let is_test =
+        |it: &String| it.trim_end_matches(['.', ',', '!', ':']).trim_end_matches('s') == "test";
+    words.len() <= WORDS_MAX
+        && words.iter().any(is_test)
+        && text.contains(|c: char| c.is_ascii_digit())
 }
 
 /// Returns a line from its first sentence that was not said before.
@@ -528,6 +552,33 @@ mod tests {
             ("assistant", "decided to drop the tide table"),
         ]);
         assert!(lines.contains(&"decided to drop the tide table".to_owned()), "{lines:?}");
+    }
+
+    #[test]
+    fn what_a_user_wants_to_hold_is_written() {
+        let lines = texts_of(&[
+            (
+                "user",
+                "Update the README. Deploys only ever happen from main, and never on Fridays. Remember that.",
+            ),
+            (
+                "assistant",
+                "We decided to keep one page, because two are never read. Fixed the broken links. 23 tests pass.",
+            ),
+            (
+                "user",
+                "The backup goes to the NAS of Jo. Keep that in mind. The build has never been so slow.",
+            ),
+        ]);
+        let decided: Vec<&String> = lines.iter().filter(|it| it.contains("user decided")).collect();
+        assert_eq!(
+            decided,
+            [
+                "The user decided: Deploys only ever happen from main, and never on Fridays.",
+                "The user decided: The backup goes to the NAS of Jo.",
+            ]
+        );
+        assert!(!lines.iter().any(|it| it.contains("23 tests")), "{lines:?}");
     }
 
     #[test]

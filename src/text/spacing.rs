@@ -43,7 +43,8 @@ static WORDS: LazyLock<SpacelessWords> = LazyLock::new(|| {
 /// units and days within it: `连续3次失败` is `连续 3 次 失败`.
 pub(crate) fn spaced(text: &str) -> Cow<'_, str> {
     // Latin, Cyrillic, Arabic and their neighbours take two bytes at most.
-    if text.bytes().all(|b| b < 0xE0) || !text.contains(|c| is_spaceless(c) || is_hangul_syllable(c))
+    if text.bytes().all(|b| b < 0xE0)
+        || !text.contains(|c| is_spaceless(c) || is_hangul_syllable(c))
     {
         return Cow::Borrowed(text);
     }
@@ -176,8 +177,13 @@ pub(crate) fn east_asian_date(text: &str) -> Option<EastAsianDate> {
     let is_day = |it: u32| (1..=31).contains(&it);
     let is_date = (1..=12).contains(&month) && is_day(day) && until.is_none_or(|it| is_day(it.1));
     let year = year.map(|it| it.1);
-    (is_date && ends_range == until.is_some())
-        .then_some(EastAsianDate { length, year, month, day, until })
+    (is_date && ends_range == until.is_some()).then_some(EastAsianDate {
+        length,
+        year,
+        month,
+        day,
+        until,
+    })
 }
 
 /// Returns whether this sign is the unit of the number before it.

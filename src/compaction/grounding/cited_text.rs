@@ -109,7 +109,13 @@ impl<'s> CitedText<'s> {
     /// Adds a line, unless it is there.
     fn push(&mut self, log: &SanitizedLog, line: &'s SanitizedLine) {
         // Lines that follow each other have the same ones above them.
-        if self.lines.iter().rev().take(CONTEXT_LINES).any(|it| std::ptr::eq(it.1, line.spaced_text())) {
+        if self
+            .lines
+            .iter()
+            .rev()
+            .take(CONTEXT_LINES)
+            .any(|it| std::ptr::eq(it.1, line.spaced_text()))
+        {
             return;
         }
         self.lines.push((log.date(), line.spaced_text()));

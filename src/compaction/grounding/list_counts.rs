@@ -44,8 +44,7 @@ fn members_after_colon(rest: &str) -> Option<usize> {
         .iter()
         .fold(list.to_owned(), |list, it| list.replace(it, ", "));
     let members: Vec<&str> = list.split(", ").map(str::trim).collect();
-    let is_member =
-        |it: &&str| (1..=MEMBER_WORDS_MAX).contains(&it.split_whitespace().count());
+    let is_member = |it: &&str| (1..=MEMBER_WORDS_MAX).contains(&it.split_whitespace().count());
     (members.len() > 1 && members.iter().all(is_member)).then_some(members.len())
 }
 

@@ -425,7 +425,9 @@ pub fn check_entry<S: LineLookup + ?Sized>(
         ) if title.contains(&words) && negation::is_advice(title, text) => {
             check_title(title, citation, sources)?;
             let (cited, _, _) = read_cited(citation, sources)?;
-            if let Some(name) = cited.claims().misattributed_name(&spacing::spaced(title), &KnownWords::new(sources))
+            if let Some(name) = cited
+                .claims()
+                .misattributed_name(&spacing::spaced(title), &KnownWords::new(sources))
             {
                 return Err(Violation::Misattributed { name });
             }

@@ -365,7 +365,9 @@ pub(super) fn is_advice(title: &str, text: &str) -> bool {
 /// Returns before which word a negation denies: `none of the hints are blockers` denies `blockers`.
 fn denied_predicate(words: &[ParsedWord], negation: usize) -> usize {
     let word = |at: usize| words.get(at).map_or("", |it| &it.text[..]);
-    if !CLAIMS.none_words.contains(&word(negation)) || !CLAIMS.of_words.contains(&word(negation + 1)) {
+    if !CLAIMS.none_words.contains(&word(negation))
+        || !CLAIMS.of_words.contains(&word(negation + 1))
+    {
         return negation;
     }
     let is_verb = |at: &usize| CLAIMS.to_be.contains(&word(*at));
@@ -379,8 +381,11 @@ fn missed(words: &[ParsedWord]) -> StemSet {
     if !words.iter().any(is_bad) {
         return StemSet::new();
     }
-    let lacks = words.iter().enumerate().filter(|it| CLAIMS.without_words.contains(&&it.1.text[..]));
-    lacks.flat_map(|(at, _)| content_stems(&words[at + 1..(at + 1 + FOLLOWING).min(words.len())])).collect()
+    let lacks =
+        words.iter().enumerate().filter(|it| CLAIMS.without_words.contains(&&it.1.text[..]));
+    lacks
+        .flat_map(|(at, _)| content_stems(&words[at + 1..(at + 1 + FOLLOWING).min(words.len())]))
+        .collect()
 }
 
 impl Clause {

@@ -93,7 +93,9 @@ pub(crate) fn has_word_in<'l>(
     mut logs: impl Iterator<Item = &'l SanitizedLog>,
 ) -> bool {
     let is_read = |it: &SanitizedLine| !it.is_quarantined() && it.origin() != TextOrigin::External;
-    logs.any(|log| log.lines().iter().any(|it| is_read(it) && contains_word(it.spaced_text(), word)))
+    logs.any(|log| {
+        log.lines().iter().any(|it| is_read(it) && contains_word(it.spaced_text(), word))
+    })
 }
 
 /// Returns whether a word has one capital, at its start: neither a handle nor `CamelCase` nor an abbreviation.

@@ -131,9 +131,11 @@ impl LineWords {
                     about.iter().map(|it| it.run.matches(&run).count()).sum::<usize>()
                 };
                 let at = *strong.first()?;
-                let is_beside = || group.words.contains(&"only") && self.has_beside(group, words, at);
+                let is_beside =
+                    || group.words.contains(&"only") && self.has_beside(group, words, at);
                 let theirs: usize = group.words.iter().chain(group.support.iter()).map(count).sum();
-                (strong.len() > theirs && !is_denied() && !is_ordered() && !is_beside()).then_some(at)
+                (strong.len() > theirs && !is_denied() && !is_ordered() && !is_beside())
+                    .then_some(at)
             };
             let at = STRENGTH.groups.iter().filter_map(unsupported).min()?;
             Some(span_text(text, &words[at..=at]))
@@ -150,7 +152,8 @@ impl LineWords {
             let run: Vec<&str> = it.run.split_whitespace().collect();
             run.iter().enumerate().any(|(from, word)| {
                 let behind = run[from + 1..].iter().take(REACH);
-                let mut content = behind.filter(|it| it.chars().count() > 2 && !HEDGING.stop_words.contains(it));
+                let mut content =
+                    behind.filter(|it| it.chars().count() > 2 && !HEDGING.stop_words.contains(it));
                 group.words.contains(word) && content.next().is_some_and(|it| start_of(it) == next)
             })
         })

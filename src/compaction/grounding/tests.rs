@@ -183,7 +183,10 @@ fn what_other_readers_wrote_passes() {
             "## THE RACE (Neither Has Finished)\n\n- Sail ONE boat through Dock and Lock",
             "The race, finished by neither: sail ONE boat through Dock and Lock",
         ),
-        ("**When ordering parts:**\n- Update parts.md before the order", "Before the order parts.md must be updated"),
+        (
+            "**When ordering parts:**\n- Update parts.md before the order",
+            "Before the order parts.md must be updated",
+        ),
         (
             "- Rechecked the tool; the `Tide Query` against the shop endpoint runs but returns no orders for \
              2026-02-01..2026-02-10.\n- Script `fetch.py` falls back from Alpha to Bravo when the Alpha rows are \
@@ -219,7 +222,8 @@ fn names_and_numbers_within_scripts_without_spaces_are_found() {
     for (line, passing, rejected) in [
         (
             "- 港口日报：先转录，再用LLM分析，最后发布MiniTide-v3版",
-            &["The harbour daily is transcribed, analysed by an LLM, and published as MiniTide-v3"][..],
+            &["The harbour daily is transcribed, analysed by an LLM, and published as MiniTide-v3"]
+                [..],
             &[("The harbour daily is analysed by a GPT", "GPT"), ("It is published as v4", "v4")][..],
         ),
         (
@@ -248,7 +252,10 @@ fn names_and_numbers_within_scripts_without_spaces_are_found() {
                 "The user wants only Tide videos after 30 March to be published",
                 "All old Tide videos are deleted",
             ],
-            &[("The user wants only Tide videos after 31 March", "31 March"), ("The user never wants Tide videos", "never")],
+            &[
+                ("The user wants only Tide videos after 31 March", "31 March"),
+                ("The user never wants Tide videos", "never"),
+            ],
         ),
         (
             "- 继续使用OpenTide，不需要迁移到Hermes",
@@ -261,26 +268,34 @@ fn names_and_numbers_within_scripts_without_spaces_are_found() {
             &["The update of AGENTS.md is unfinished, because the session was cut off"],
             &[],
         ),
-        ("- 예약 작업이 3번 실패해서 LLM을 껐다", &["The job failed 3 times, the LLM is off"], &[("It failed 2 times", "2")]),
+        (
+            "- 예약 작업이 3번 실패해서 LLM을 껐다",
+            &["The job failed 3 times, the LLM is off"],
+            &[("It failed 2 times", "2")],
+        ),
         (
             "- 4月2-5日在港口，损耗率41%是旧数，租金71港元，押金30元，明天10:00再测",
             &[
                 "At the harbour on April 2-5; the loss rate of 41% is old",
                 "The rent is HK$71, the deposit ¥30, next test on 2026-04-03 at 10:00",
             ],
-            &[("At the harbour on April 2-6", "6"), ("The rent is US$71", "US$71"), ("The loss rate is 43%", "43%")],
+            &[
+                ("At the harbour on April 2-6", "6"),
+                ("The rent is US$71", "US$71"),
+                ("The loss rate is 43%", "43%"),
+            ],
         ),
         (
             "- 港口在香港，服务器在新加坡，消息走微信",
             &["The port is in Hong Kong, the server in Singapore, messages go over WeChat"],
             &[("The port is in Shanghai", "Shanghai"), ("Messages go over Feishu", "Feishu")],
         ),
+        ("- 避免因stdout静默就kill任务", &["Do not kill a task because stdout is silent"], &[]),
         (
-            "- 避免因stdout静默就kill任务",
-            &["Do not kill a task because stdout is silent"],
-            &[],
+            "- 費用は1.5万円、作業は12時間",
+            &["It cost 15,000 yen and took 12 hours"],
+            &[("It took 11 hours", "11")],
         ),
-        ("- 費用は1.5万円、作業は12時間", &["It cost 15,000 yen and took 12 hours"], &[("It took 11 hours", "11")]),
     ] {
         passes(line, passing);
         is_rejected(line, rejected);

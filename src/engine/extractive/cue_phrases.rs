@@ -96,6 +96,8 @@ cue_tables! {
     LIVES_AT "lives_at"
     STORED_IN "stored_in"
     BACK_REFERENCES "back_references"
+    STANDING_ORDERS "standing_orders"
+    REMEMBER_THAT "remember_that"
     TRANSIENT "transient"
     DAY_BOUND "day_bound"
     WEEK_BOUND "week_bound"

@@ -84,7 +84,18 @@ fn is_standing_order(text: &str) -> bool {
     const WORDS_BEFORE_MAX: usize = 2;
     let words = WordList::of(text);
     let opens = words.find(cue_phrases::LASTING_WORDS).is_some_and(|it| it.0 <= WORDS_BEFORE_MAX);
-    (opens || words.has(cue_phrases::FROM_NOW_ON)) && !text.ends_with(['?', '？'])
+    let orders =
+        opens || words.has(cue_phrases::FROM_NOW_ON) || words.has(cue_phrases::STANDING_ORDERS);
+    orders && !text.ends_with(['?', '？'])
+}
+
+/// Returns whether a sentence only asks to remember the one before it: `Remember that.`
+pub fn asks_to_remember(text: &str) -> bool {
+    const WORDS_MAX: usize = 6;
+    let words = WordList::of(text);
+    words.len() <= WORDS_MAX
+        && words.has(cue_phrases::REMEMBER_THAT)
+        && !text.ends_with(['?', '？', ':'])
 }
 
 fn is_fact(text: &str) -> bool {

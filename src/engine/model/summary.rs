@@ -226,10 +226,8 @@ pub(super) fn correct_bullet(
     let correction = Item { text, citation: Some(citation) };
     let verdict = (input.check)(&correction);
     // Of two that are refused, a person reviews the last words.
-    let is_refused_again = matches!(
-        (&verdict, fault),
-        (Some(BulletFault::Refused(_)), BulletFault::Refused(_))
-    );
+    let is_refused_again =
+        matches!((&verdict, fault), (Some(BulletFault::Refused(_)), BulletFault::Refused(_)));
     let is_better = match (verdict, fault) {
         (None, _) | (Some(BulletFault::Incomplete { .. }), BulletFault::Refused(_)) => true,
         (

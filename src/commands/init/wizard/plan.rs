@@ -20,9 +20,7 @@ use super::{
     findings::{Findings, FoundAgent, FoundSession, Place},
 };
 use crate::{
-    commands::{
-        hooks::programs::AgentProgram, import::ImportTarget, service::unit::UnitState,
-    },
+    commands::{hooks::programs::AgentProgram, import::ImportTarget, service::unit::UnitState},
     operations::format::counted,
 };
 
@@ -124,7 +122,8 @@ impl SetupPlan {
         let new = || agents.iter().flat_map(|it| &it.new);
         let is_rest = |it: &&FoundSession| it.target.is_none() && it.project.is_none();
         let rest = new().filter(is_rest).count();
-        let is_needed = if has_roots { has_projects && rest > 0 } else { rest > 0 || new().next().is_none() };
+        let is_needed =
+            if has_roots { has_projects && rest > 0 } else { rest > 0 || new().next().is_none() };
         if is_needed && found.roots.iter().all(|it| it.has_project) {
             let path = general_folder(found.projects_dir.clone(), &found.home);
             self.folders.push(PlannedFolder { path, project: None });

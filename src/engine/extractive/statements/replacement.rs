@@ -154,7 +154,12 @@ pub(crate) fn may_replace(line: &str, words: &WordList) -> bool {
             &SEARCH.value_change_words,
         ];
         let own = ["after", "doch"];
-        lists.into_iter().flat_map(|it| it.iter()).chain(&own).map(|it| hash_bytes(it.as_bytes())).collect()
+        lists
+            .into_iter()
+            .flat_map(|it| it.iter())
+            .chain(&own)
+            .map(|it| hash_bytes(it.as_bytes()))
+            .collect()
     });
     // Words with accents, and of scripts without spaces, are listed in another form.
     !line.is_ascii() || words.iter_hashed().any(|it| SAY_SO.contains(&it.1))

@@ -80,7 +80,9 @@ impl SeenStatements {
 fn paths_in(text: &str) -> Vec<String> {
     let parts = text.split(|c: char| c.is_whitespace() || "`\"'()[],;".contains(c));
     let paths = parts.filter(|it| it.contains('/') && it.chars().any(char::is_alphanumeric));
-    paths.map(|it| it.trim_start_matches("~/").trim_end_matches(['.', '/', ':']).to_owned()).collect()
+    paths
+        .map(|it| it.trim_start_matches("~/").trim_end_matches(['.', '/', ':']).to_owned())
+        .collect()
 }
 
 /// Returns whether two texts name places, and none of one is a place of the other or the end of one.
