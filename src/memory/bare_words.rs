@@ -4,11 +4,13 @@
 
 use super::{address, item::Item, markdown};
 
+/// The label of what a user wants to hold, in an entry of a session.
+pub const USER_DECIDED: &str = "The user decided: ";
 /// Labels before a text that an entry or a record of a session repeats.
 pub const SESSION_LABELS: [&str; 7] = [
     "Outcome: ",
     "The user corrected: ",
-    "The user decided: ",
+    USER_DECIDED,
     "The user stated: ",
     "Decided: ",
     "Open: ",
@@ -16,7 +18,7 @@ pub const SESSION_LABELS: [&str; 7] = [
 ];
 /// Those of them that only an entry of a session has.
 pub const SAID_LABELS: [&str; 4] =
-    ["The user corrected: ", "The user decided: ", "The user stated: ", "Said last: "];
+    ["The user corrected: ", USER_DECIDED, "The user stated: ", "Said last: "];
 /// More labels in records of sessions.
 const RECORD_LABELS: [&str; 6] = [
     "The user said last: ",

@@ -169,8 +169,8 @@ fn each_bullet_of_a_repair_is_judged_on_its_own() {
     let compacted = workspace.compact();
     assert_eq!((compacted.ran.code, workspace.server.count()), (0, 2), "{}", compacted.ran);
     assert_eq!(bullets(&workspace), [TRUE[0], TRUE[1], repaired], "{}", compacted.ran);
-    // What is refused is the first version of the one that did not become better.
-    check_rejected(&workspace, &compacted.report, &[name]);
+    // What is refused is the last version of the one that did not become better.
+    check_rejected(&workspace, &compacted.report, &[worse]);
 }
 
 #[test]

@@ -161,10 +161,10 @@ fn bullets_and_statements_of_a_week_are_corrected_in_one_request() {
         assert!(week.contains(ARCHIVE) && !week.contains("3.4 s"), "{week}");
         let memory = workspace.root.read("memory/user_reply-style.md");
         assert!(memory.contains("in the morning") && !memory.contains("evening"), "{memory}");
-        // The first version of what did not become better is refused.
+        // The last version of what did not become better is refused.
         let review = workspace.run(&["review", "--json"]).ok().json_as("review");
         let items = review["items"].as_array().unwrap();
-        assert!(items.len() == 1 && items[0].to_string().contains("2031"), "{review:#}");
+        assert!(items.len() == 1 && items[0].to_string().contains("2032"), "{review:#}");
         let left = std::fs::read_dir(workspace.root.path(".memoird")).unwrap().flatten();
         assert_eq!(left.filter(|it| it.path().to_string_lossy().contains("reply")).count(), 0);
         workspace.run(&["doctor"]).ok();

@@ -190,6 +190,10 @@ impl BlockParser {
         if let Some(lead) = bare_words::session_lead(&text).map(str::len) {
             text.drain(..lead);
         }
+        // The words of an order are those after it.
+        if text.starts_with(bare_words::USER_DECIDED) {
+            text.drain(..bare_words::USER_DECIDED.len());
+        }
         self.blocks.push(LogBlock {
             text,
             shape,

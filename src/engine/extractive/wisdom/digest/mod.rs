@@ -422,7 +422,14 @@ impl<'a> DigestChoice<'a> {
             if self.chosen.contains(&at) {
                 continue;
             }
-            let outcome = if self.has_room(at) { self.outcome(at) } else { DigestOutcome::NoRoom };
+            let outcome = if self.has_room(at) {
+                self.outcome(at)
+            } else if self.fits(at, self.input.room) {
+                // The rest of the file is for what is worth more.
+                DigestOutcome::LittleUse
+            } else {
+                DigestOutcome::NoRoom
+            };
             self.considered.push((at, gain, outcome));
             if outcome == DigestOutcome::Chosen {
                 self.choose(at);
@@ -476,6 +483,11 @@ impl<'a> DigestChoice<'a> {
     }
 
     fn has_room(&self, at: usize) -> bool {
+        self.fits(at, self.limits.1)
+    }
+
+    /// Returns whether a statement fits into as many characters, and into the room of its section.
+    fn fits(&self, at: usize, room: usize) -> bool {
         let statement = &self.statements[at];
         let chars = self.added_chars(statement);
         let of_group = |section: WisdomSection| -> usize {
@@ -493,7 +505,7 @@ impl<'a> DigestChoice<'a> {
         }) {
             return false;
         }
-        all + heads + chars <= self.limits.1
+        all + heads + chars <= room
             && of_group(statement.section()) + chars <= self.input.room * share / 100
     }
 

@@ -190,7 +190,7 @@ fn says_rule(statement: &LogStatement, text: &str, words: &WordList) -> bool {
     if statement.speaker == Some(Speaker::Owner) && words.has(cue_phrases::FROM_NOW_ON) {
         return true;
     }
-    // `From now on I write the note first, because nobody knew what had changed` also tells what happened.
+    // `From now on I write the note first, because nobody knew what had changed` also says what happened.
     if sets_habit(words) {
         return true;
     }
