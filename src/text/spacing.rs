@@ -151,6 +151,9 @@ pub(crate) struct EastAsianDate {
     pub(crate) until: Option<(usize, u32)>,
 }
 
+/// What is behind a day.
+const DAYS: [char; 3] = ['日', '号', '號'];
+
 /// What is between the days of a range.
 const RANGE: [char; 7] = ['-', '–', '—', '~', '～', '至', '到'];
 
@@ -165,11 +168,10 @@ pub(crate) fn east_asian_date(text: &str) -> Option<EastAsianDate> {
     };
     let year = part(0, 4, &['年']);
     let (month_end, month) = part(year.map_or(0, |it| it.0), 2, &['月'])?;
-    const DAY: [char; 3] = ['日', '号', '號'];
-    let first = part(month_end, 2, &DAY).or_else(|| part(month_end, 2, &RANGE));
+    let first = part(month_end, 2, &DAYS).or_else(|| part(month_end, 2, &RANGE));
     let (first_end, day) = first?;
     let ends_range = text[..first_end].ends_with(RANGE);
-    let until = part(first_end, 2, &DAY).filter(|_| ends_range);
+    let until = part(first_end, 2, &DAYS).filter(|_| ends_range);
     let (length, until) = match until {
         Some((end, last)) => (end, Some((first_end, last))),
         None => (first_end, None),
@@ -210,7 +212,7 @@ fn words_after_number(rest: &str) -> Vec<Range<usize>> {
 /// Returns the places of a day, or of a number with what it counts, that open a text without spaces.
 fn spaceless_words(text: &str) -> Option<Vec<Range<usize>>> {
     if let Some(day) = WORDS.days.iter().find(|it| text.starts_with(**it)) {
-        return Some(vec![0..day.len()]);
+        return Some(std::iter::once(0..day.len()).collect());
     }
     let number = WORDS.numbers.iter().find(|it| text.starts_with(**it))?.len();
     let behind = words_after_number(&text[number..]);

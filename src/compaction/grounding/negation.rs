@@ -35,10 +35,7 @@ struct Clause {
     ended: Vec<StemSet>,
     /// What is bad when it is lacking.
     missed: StemSet,
-    /// Whether it says to use something.
-    is_use: bool,
-    /// Whether it forbids something: `do not expose the port`.
-    is_ban: bool,
+    order: Option<Order>,
     /// Whether only small words follow the last negation: `but Linux is not`, `while links should not have it`.
     ends_negated: bool,
     /// Whether all that it denies is what would be so otherwise.
@@ -46,6 +43,15 @@ struct Clause {
     /// The words that report a failure of what the clause is about, and not of a thing named by it: `fails to load`,
     /// not `finds broken links`.
     failures: HashSet<String>,
+}
+
+/// What a clause orders.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// It forbids something: `do not expose the port`.
+    Ban,
+    /// It says to use something.
+    Use,
 }
 
 /// What the lines that an item cites deny.
@@ -142,10 +148,10 @@ impl CitedNegations {
                 .contrasted
                 .iter()
                 .any(|it| has(&it.words, &CLAIMS.now_words) && !it.stems.is_disjoint(&about));
-        let bans_what_ended =
-            clause.is_ban && self.contrasted.iter().any(|it| it.reports_end_of(clause));
+        let bans_what_ended = clause.order == Some(Order::Ban)
+            && self.contrasted.iter().any(|it| it.reports_end_of(clause));
         // `Do not pipe A into B: it adds a blank, which caused errors`
-        let bans_what_failed = clause.is_ban
+        let bans_what_failed = clause.order == Some(Order::Ban)
             && clause.stems.len() > 1
             && self.troubles.iter().any(|(about, words)| {
                 clause.stems.iter().all(|it| has_beginning(about, it))
@@ -248,7 +254,10 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
             return false;
         }
         // `Run it with the variable` of `without the variable it reads the wrong cache`
-        if clause.is_use && clause.negations == 0 && !it.missed.is_disjoint(&clause.stems) {
+        if clause.order == Some(Order::Use)
+            && clause.negations == 0
+            && !it.missed.is_disjoint(&clause.stems)
+        {
             return false;
         }
         let states_negated = it.negated.is_empty()
@@ -362,6 +371,13 @@ pub(super) fn is_advice(title: &str, text: &str) -> bool {
                 .any(|it| it.contrasted_clauses().into_iter().any(has_cause))
 }
 
+fn order_in(words: &[ParsedWord]) -> Option<Order> {
+    if opens_with(words, &CLAIMS.ban_openers) {
+        return Some(Order::Ban);
+    }
+    opens_with(words, &CLAIMS.use_openers).then_some(Order::Use)
+}
+
 /// Returns before which word a negation denies: `none of the hints are blockers` denies `blockers`.
 fn denied_predicate(words: &[ParsedWord], negation: usize) -> usize {
     let word = |at: usize| words.get(at).map_or("", |it| &it.text[..]);
@@ -437,8 +453,7 @@ impl Clause {
             negated,
             implicit_negations: implicit,
             missed: missed(words),
-            is_use: opens_with(words, &CLAIMS.use_openers),
-            is_ban: opens_with(words, &CLAIMS.ban_openers),
+            order: order_in(words),
             ends_negated: (0..words.len()).rev().find(|it| is_negation(words, *it)).is_some_and(
                 |last| !words[last + 1..].iter().any(|it| is_content(it) || it.in_code),
             ),

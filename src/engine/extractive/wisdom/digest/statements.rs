@@ -371,7 +371,7 @@ impl StatementCollector {
             HeadFacts {
                 named: self.main_one(things),
                 // Where a session was, and its first question, say nothing about what it says.
-                fits: bare_words::session_lead(&format!("{}: ", title)).is_none()
+                fits: bare_words::session_lead(&format!("{title}: ")).is_none()
                     && bare_words::session_lead(title).is_none()
                     && head.text.chars().count() <= HEAD_CHARS_MAX
                     && is_meaningful(page, at, &self.templates)
@@ -392,12 +392,28 @@ impl StatementCollector {
         named.find(|it| self.is_person(*it))
     }
 
+    /// Returns the role of a statement; what a person is or does is no state of a project.
+    fn role_of(
+        &self,
+        page: &ParsedLog,
+        statement: &LogStatement,
+        (own, words): (&str, &WordList),
+        class: StatementClass,
+    ) -> StatementRole {
+        let role = role_of(page, statement, (own, words), class);
+        let is_state = role.kind == StatementKind::State && class != StatementClass::Outcome;
+        if is_state && self.describes_person(words) {
+            return StatementRole { kind: StatementKind::Profile, factor: role.factor.max(1.3) };
+        }
+        role
+    }
+
     /// Returns whether a text begins with a person and says what that person is or does: `Piet drives the van`.
     fn describes_person(&self, words: &WordList) -> bool {
         let names = |it: &EntityMention| it.word == 0 && self.is_person(it.entity);
         let word = |at: usize| words.get(at).unwrap_or_default();
         let describes = |it: &&str| *it == word(1) || *it == format!("{} {}", word(1), word(2));
-        WISDOM.profile_verbs.iter().any(|it| describes(it))
+        WISDOM.profile_verbs.iter().any(describes)
             && self.entities.mentions(words).iter().any(names)
             && !is_passing(words)
             && !has_date(words)
@@ -455,14 +471,7 @@ impl StatementCollector {
             StatementClass::Open if self.cured.contains(&index) => StatementClass::Outcome,
             class => class,
         };
-        let role = match role_of(page, statement, (own, &words), class) {
-            StatementRole { kind: StatementKind::State, factor }
-                if class != StatementClass::Outcome && self.describes_person(&words) =>
-            {
-                StatementRole { kind: StatementKind::Profile, factor: factor.max(1.3) }
-            }
-            role => role,
-        };
+        let role = self.role_of(page, statement, (own, &words), class);
         let day = page.stem.date();
         if !self.reads(role.kind, day) {
             return;
