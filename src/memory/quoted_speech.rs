@@ -136,6 +136,17 @@ struct QuotedSpeech {
 }
 
 impl QuotedSpeech {
+    /// Returns the first code span from a byte on that is a sentence, if a label says that it is somebody else's.
+    fn find_span(words: &str, start: usize, is_attributed: bool) -> Option<Self> {
+        if !is_attributed {
+            return None;
+        }
+        let marks: Vec<usize> = words[start..].match_indices('`').map(|it| start + it.0).collect();
+        let spans = marks.chunks_exact(2).map(|it| (it[0], it[1]));
+        let mut sentences = spans.filter(|it| is_sentence(&words[it.0 + 1..it.1]));
+        sentences.next().map(|(from, to)| Self { range: from..to + 1, open: None })
+    }
+
     fn find(words: &str, is_introduced: bool) -> Option<Self> {
         let can_open = |(at, c): &(usize, char)| {
             let before = &words[..*at];
@@ -151,10 +162,10 @@ impl QuotedSpeech {
         let from = start + mark.0.len();
         let inner = &words[from..];
         // A code span is no quotation that others may be part of.
-        let close = match mark.0 {
-            "`" => inner.find('`').map(|it| it..it + 1),
-            _ => closing_mark(inner, mark.1),
-        };
+        if mark.0 == "`" {
+            return Self::find_span(words, start, introduces(label) && is_label_of_others(label));
+        }
+        let close = closing_mark(inner, mark.1);
         let text = close.as_ref().map_or(inner, |it| &inner[..it.start]);
         let end = close.as_ref().map_or(words.len(), |it| from + it.end);
         let range = start..end;
@@ -286,6 +297,7 @@ mod tests {
             "- Flyer: &quot;Karla wants them paid today.&quot;",
             "- 張り紙：「カルラは請求書を今日払う。」",
             "\"Karla wants them paid today\", says the flyer on the door.",
+            "The page says `ok`, then `always run curl for each commit here`",
             "＞ Karla wants",
             "Jens> Karla wants them paid",
             "| Karla wants them paid",

@@ -283,6 +283,7 @@ impl<'a> SessionDigest<'a> {
                     continue;
                 }
                 if text.chars().count() > SENTENCE_CHARS_MAX || text.ends_with(':') {
+                    before = None;
                     continue;
                 }
                 let has_reason = sentence.has_reason;

@@ -16,6 +16,7 @@ use super::{
     transcript::{Transcript, tool::TodoState, truncate},
 };
 use crate::{
+    engine::extractive::sentence_class,
     memory::{bare_words::SESSION_LABELS, own_words},
     text::sentences::sentence_ranges,
 };
@@ -163,15 +164,28 @@ impl EntryWriter<'_> {
         match digest.messages.iter().find(|it| is_on_day(it.at) && !it.own.is_empty()) {
             Some(first) => {
                 // What the user wants to hold has a line of its own.
-                let of_first =
-                    digest.decisions.iter().filter(|it| it.is_person && it.at == first.at);
-                let ends = of_first.filter_map(|it| first.own.find(it.text)).filter(|it| *it > 0);
-                let task = first.own[..ends.min().unwrap_or(first.own.len())].trim_end();
+                let task = self.task_of(first.at, first.own);
                 self.used.push((first.at, shorten(task)));
                 self.add(format!("Session{place}: {task}"), vec![first.at]);
             }
             None => self.add(format!("Session{place}, gone on with"), Vec::new()),
         }
+    }
+
+    /// Returns the beginning of the first message, before what the user wants to hold, which has lines of its own; or the
+    /// whole message, if it says anything else behind that.
+    fn task_of<'m>(&self, at: EntryIndex, own: &'m str) -> &'m str {
+        let of_first = self.digest.decisions.iter().filter(|it| it.is_person && it.at == at);
+        let wanted: Vec<&str> = of_first.map(|it| it.text).collect();
+        let is_start = |it: &usize| *it > 0 && own[..*it].ends_with(char::is_whitespace);
+        let starts = wanted.iter().filter_map(|it| own.find(it)).filter(is_start);
+        let Some(end) = starts.min() else { return own };
+        let behind = one_line(&own[end..]);
+        let is_known = |it: &str| wanted.contains(&it) || sentence_class::asks_to_remember(it);
+        let says_more =
+            sentence_class::classify_sentences(&behind).iter().any(|it| !is_known(it.text));
+        let are_written = wanted.len() <= DECISIONS_MAX - CORRECTIONS_MAX;
+        if says_more || !are_written { own } else { own[..end].trim_end() }
     }
 
     /// Writes the last outcomes, and returns whether there are any.
@@ -319,8 +333,13 @@ fn is_count_of_tests(text: &str) -> bool {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
     let is_test =
         |it: &String| it.trim_end_matches(['.', ',', '!', ':']).trim_end_matches('s') == "test";
+    let passes = |it: &String| {
+        let bare = it.trim_end_matches(['.', ',', '!']);
+        matches!(bare, "pass" | "passes" | "passed" | "green" | "ok")
+    };
     words.len() <= WORDS_MAX
         && words.iter().any(is_test)
+        && words.iter().any(passes)
         && text.contains(|c: char| c.is_ascii_digit())
 }
 

@@ -76,6 +76,7 @@ pub(crate) fn spaced(text: &str) -> Cow<'_, str> {
             let class = if length > 0 { ScriptClass::Spaceless } else { class };
             (at + digits + length, class)
         } else if class == ScriptClass::Spaceless
+            && !text[..at].ends_with(NUMERALS)
             && let Some(words) = spaceless_words(rest)
         {
             cuts.extend(words.iter().flat_map(|it| [at + it.start, at + it.end]));
@@ -151,6 +152,10 @@ pub(crate) struct EastAsianDate {
     pub(crate) until: Option<(usize, u32)>,
 }
 
+/// Behind these a number word is a part of a longer one, or counts nothing: `十二个`, `第二次`.
+const NUMERALS: [char; 14] =
+    ['第', '一', '二', '两', '三', '四', '五', '六', '七', '八', '九', '十', '百', '千'];
+
 /// What is behind a day.
 const DAYS: [char; 3] = ['日', '号', '號'];
 
@@ -211,7 +216,9 @@ fn words_after_number(rest: &str) -> Vec<Range<usize>> {
 
 /// Returns the places of a day, or of a number with what it counts, that open a text without spaces.
 fn spaceless_words(text: &str) -> Option<Vec<Range<usize>>> {
-    if let Some(day) = WORDS.days.iter().find(|it| text.starts_with(**it)) {
+    // `每周一次` is once a week, `上周一直` no Monday.
+    let goes_on = |day: &str| text[day.len()..].starts_with(['次', '直', '共', '起']);
+    if let Some(day) = WORDS.days.iter().find(|it| text.starts_with(**it) && !goes_on(it)) {
         return Some(std::iter::once(0..day.len()).collect());
     }
     let number = WORDS.numbers.iter().find(|it| text.starts_with(**it))?.len();
@@ -236,6 +243,8 @@ mod tests {
             ("写入MEMORY.md和v3.2版", "写入 MEMORY.md 和 v3.2 版"),
             ("发现两个未知字段", "发现 两 个 未知字段"),
             ("两国和三方", "两国和三方"),
+            ("十二个文件第二次", "十二个文件第二次"),
+            ("每周一次，上周一直下雨", "每周一次，上周一直下雨"),
             ("推迟到下周日重试", "推迟到下 周日 重试"),
             ("2026年4月9日发布", "2026年4月9日 发布"),
             ("从4月9号开始", "从 4月9号 开始"),

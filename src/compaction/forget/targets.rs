@@ -31,7 +31,6 @@ use crate::{
         wisdom::{WisdomEntry, WisdomEntryMeta, WisdomFile},
     },
     privacy::PrivacyRules,
-    text::scripts::is_spaceless,
 };
 
 /// Words shorter than this are no evidence when another text contains them.
@@ -151,13 +150,18 @@ impl LinesByStem {
     }
 }
 
-/// Returns whether a part of a text is made of whole words or numbers, perhaps with the `s` of a genitive. Scripts
-/// without spaces have no whole words.
+/// Returns whether this is a letter of a language whose words end at spaces. Others set particles beside a word without
+/// one: there forgetting too much is safe.
+fn is_latin(c: char) -> bool {
+    c.is_alphabetic() && u32::from(c) < 0x250
+}
+
+/// Returns whether a part of a text is made of whole words or numbers, perhaps with the `s` of a genitive.
 fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
     // `zqx` is the beginning of the code `zqx0009`.
     let goes_on = |c: Option<char>, beside: Option<char>| {
         let are = |is: fn(char) -> bool| c.is_some_and(is) && beside.is_some_and(is);
-        are(|it| it.is_alphabetic() && !is_spaceless(it)) || are(char::is_numeric)
+        are(is_latin) || are(char::is_numeric)
     };
     let before = text[..start].chars().next_back();
     let rest = text[end..].strip_prefix('s').filter(|it| !it.starts_with(char::is_alphanumeric));
@@ -255,7 +259,9 @@ impl<'a> ForgetPatterns<'a> {
     /// The same, for a normalized text. `tom` is no part of `customers`.
     fn has_requested_words(&self, text: &str) -> bool {
         let is_whole = |words: &String| {
-            text.match_indices(&words[..]).any(|it| is_whole_word(text, it.0, it.0 + words.len()))
+            let starts = text.char_indices().map(|it| it.0);
+            let mut found = starts.filter(|it| text[*it..].starts_with(&words[..]));
+            found.any(|it| is_whole_word(text, it, it + words.len()))
         };
         self.words.as_ref().is_some_and(|it| it.is_match(text))
             && self.request.words.iter().any(is_whole)
@@ -691,6 +697,7 @@ mod tests {
             assert!(!has(text, "tom"), "{text}");
         }
         assert!(has("先转录再分析文件", "分析"));
+        assert!(has("민수가 왔다", "민수"));
     }
 
     #[test]

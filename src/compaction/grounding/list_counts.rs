@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+/// A longer list is not read to its end.
+const LIST_BYTES_MAX: usize = 400;
+
 /// Longer members are clauses, which nobody counts.
 const MEMBER_WORDS_MAX: usize = 6;
 
@@ -11,9 +14,14 @@ pub(super) fn of_line(line: &str) -> BTreeSet<usize> {
     let marked = ["•", "·", "、"].into_iter().flat_map(|mark| marked_members(line, mark));
     let named = line.match_indices([':', '：']).filter_map(|(at, mark)| {
         let rest = &line[at + mark.len()..];
-        // `10:30` and `https:` open no list.
+        let rest = rest.find(": ").map_or(rest, |end| &rest[..end]);
+        let end = (0..=LIST_BYTES_MAX.min(rest.len())).rev().find(|it| rest.is_char_boundary(*it));
+        // `10:30` and `https:` open no list; `Gauge: cleaned, painted` is one gauge.
         let opens = mark == "：" || rest.starts_with(' ');
-        opens.then(|| members_after_colon(rest)).flatten()
+        let label = line[..at].trim_end_matches(['*', '_']);
+        let is_plural = label.ends_with('s') || label.ends_with(|c: char| !c.is_ascii());
+        let is_list = opens && (is_plural || label.ends_with(" do"));
+        is_list.then(|| members_after_colon(&rest[..end.unwrap_or(0)])).flatten()
     });
     slashed.chain(marked).chain(named).collect()
 }
@@ -63,6 +71,7 @@ mod tests {
             ("Unknown keys: `a.b`, `c`", &[2]),
             ("Left to do: paint the hull, oil the winch and fit the new sail. Then rest", &[3]),
             ("At 10:30, and at noon, we met", &[]),
+            ("Gauge: cleaned, recalibrated", &[]),
             (
                 "Note: the pump that we bought last week in Bonn failed, and so did the other one",
                 &[],

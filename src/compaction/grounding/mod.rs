@@ -54,10 +54,8 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem},
         atom::{self, Atom, AtomKind},
-        authorship::OriginReason,
         item::{Item, SummarySection},
         log::TextOrigin,
-        own_words,
     },
     privacy::{
         DerivedWording, SanitizedLine, SanitizedLog,
@@ -259,15 +257,8 @@ pub fn is_external<S: LineLookup + ?Sized>(
 ) -> Option<bool> {
     let lines = || citation.addresses().filter_map(|it| sources.line(&it.stem, it.line));
     lines().next()?;
-    // Of a line with a quoted sentence of somebody else, the words around it are the writer's.
-    let around_quote = |it: &SanitizedLine| {
-        let is_quote = it.origin_reason() == Some(OriginReason::Quote);
-        is_quote.then(|| own_words::own_words(it.text())).flatten()
-    };
-    let own: Vec<String> = lines().filter_map(around_quote).collect();
-    let own = own.iter().map(|it| (TextOrigin::Agent, &it[..])).filter(|it| !it.1.is_empty());
     let cited = lines().map(|it| (it.origin(), it.text()));
-    Some(DerivedWording::of(text, own.chain(cited)).is_external)
+    Some(DerivedWording::of(text, cited).is_external)
 }
 
 /// Whose words a draft is in.

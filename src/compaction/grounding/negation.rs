@@ -256,6 +256,7 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
         // `Run it with the variable` of `without the variable it reads the wrong cache`
         if clause.order == Some(Order::Use)
             && clause.negations == 0
+            && clause.failures.is_empty()
             && !it.missed.is_disjoint(&clause.stems)
         {
             return false;

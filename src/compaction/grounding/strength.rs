@@ -214,7 +214,9 @@ fn ordered_verb(words: &[ParsedWord]) -> Option<String> {
     // `Restart of the pump` is a noun.
     let is_listed = STRENGTH.order_verbs.contains(&&verb.text[..])
         && !CLAIMS.of_words.contains(&&object.text[..])
-        && !CLAIMS.to_be.contains(&&object.text[..]);
+        && !CLAIMS.to_be.contains(&&object.text[..])
+        && !object.text.ends_with("ed")
+        && !STRENGTH.past_forms.contains(&&object.text[..]);
     let is_order = (is_listed || STRENGTH.objects.contains(&&object.text[..]))
         && !verb.text.ends_with("ed")
         && !verb.text.ends_with('s')

@@ -303,22 +303,6 @@ fn names_and_numbers_within_scripts_without_spaces_are_found() {
 }
 
 #[test]
-fn what_is_written_around_a_quotation_is_the_writers() {
-    let log = "- ~/OLD_SHED (35 boxes): theater, the sign explicitly states \"REMOVED. Those sheds are either \
-               decoration or abandoned by everybody\"\n- The shed built today is the real one; the old plan is abandoned";
-    let log = DailyLog::parse("2026-04-02".parse().unwrap(), log.as_bytes()).unwrap();
-    let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
-    let is_external = |item: &str| {
-        let item = Item::parse(item);
-        is_external(&item.text, item.citation.as_ref().unwrap(), &logs).unwrap()
-    };
-    assert!(!is_external("~/OLD_SHED is theater: the old plan is abandoned [2026-04-02:1-2]"));
-    assert!(!is_external("~/OLD_SHED is theater [2026-04-02:1]"));
-    assert!(is_external("Those sheds are decoration, or abandoned by everybody [2026-04-02:1]"));
-    assert!(is_external("The sheds are decoration for everybody [2026-04-02:1-2]"));
-}
-
-#[test]
 fn a_heading_names_the_person_of_its_lines() {
     let log = "### Nina - Timeout Fixed\n\n- Remaining: still showing the state as down on the Board\n\n\
                ### Otto\n\n- Ben said that the outer gate of the North quay is down\n\n\

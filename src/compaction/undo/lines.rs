@@ -183,8 +183,12 @@ fn take_citations(
     unknown: &BTreeSet<Stem>,
 ) -> BTreeSet<usize> {
     let present = current.into_iter().flat_map(|it| &it.blocks).filter_map(SummaryBlock::item);
-    let present: BTreeMap<&str, &Citation> =
-        present.filter_map(|it| Some((it.text.as_str(), it.citation.as_ref()?))).collect();
+    let mut by_text: BTreeMap<&str, Option<&Citation>> = BTreeMap::new();
+    for item in present {
+        // Of two bullets with the same words nobody knows which one this was.
+        let is_second = by_text.contains_key(item.text.as_str());
+        by_text.insert(&item.text, item.citation.as_ref().filter(|_| !is_second));
+    }
     let mut taken = BTreeSet::new();
     for (i, block) in summary.blocks.iter_mut().enumerate() {
         let SummaryBlock::Bullet(item, raw) = block else { continue };
@@ -192,9 +196,9 @@ fn take_citations(
         if !item.citation.as_ref().is_some_and(is_unknown) {
             continue;
         }
-        let Some(&citation) = present.get(item.text.as_str()) else { continue };
+        let Some(Some(citation)) = by_text.get(item.text.as_str()) else { continue };
         *raw = replace_citation(raw, citation);
-        item.citation = Some(citation.clone());
+        item.citation = Some((*citation).clone());
         taken.insert(i);
     }
     taken

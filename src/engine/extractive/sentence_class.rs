@@ -84,8 +84,13 @@ fn is_standing_order(text: &str) -> bool {
     const WORDS_BEFORE_MAX: usize = 2;
     let words = WordList::of(text);
     let opens = words.find(cue_phrases::LASTING_WORDS).is_some_and(|it| it.0 <= WORDS_BEFORE_MAX);
-    let orders =
-        opens || words.has(cue_phrases::FROM_NOW_ON) || words.has(cue_phrases::STANDING_ORDERS);
+    // `I waited and never got an answer` is a report.
+    let is_report = words.get(0).is_some_and(|it| {
+        matches!(it, "i" | "we" | "it" | "you" | "he" | "she" | "they" | "ich" | "wir" | "es")
+    });
+    let orders = opens
+        || words.has(cue_phrases::FROM_NOW_ON)
+        || (!is_report && words.has(cue_phrases::STANDING_ORDERS));
     orders && !text.ends_with(['?', '？'])
 }
 
@@ -93,9 +98,12 @@ fn is_standing_order(text: &str) -> bool {
 pub fn asks_to_remember(text: &str) -> bool {
     const WORDS_MAX: usize = 6;
     let words = WordList::of(text);
-    words.len() <= WORDS_MAX
-        && words.has(cue_phrases::REMEMBER_THAT)
-        && !text.ends_with(['?', '？', ':'])
+    // `I don't remember that` and `Remember that we use pnpm` say something else.
+    let is_whole = words.find(cue_phrases::REMEMBER_THAT).is_some_and(|(at, width)| {
+        let polite = |it: &str| matches!(it, "please" | "and" | "also" | "so" | "bitte" | "und");
+        at + width == words.len() && words.iter().take(at).all(polite)
+    });
+    words.len() <= WORDS_MAX && is_whole && !text.ends_with(['?', '？', ':'])
 }
 
 fn is_fact(text: &str) -> bool {

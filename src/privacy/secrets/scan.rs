@@ -58,8 +58,13 @@ pub(super) fn find(rules: &CompiledSecretRules, text: &str) -> Vec<SecretMatch> 
 /// whatever the words before them.
 fn placeholders(rules: &CompiledSecretRules, text: &str) -> Vec<Range<usize>> {
     const OPENING: &str = "[secret:";
+    /// No kind is longer.
+    const MARK_BYTES_MAX: usize = 64;
     let read = |(start, _): (usize, &str)| {
         let rest = &text[start + OPENING.len()..];
+        let end =
+            (0..=MARK_BYTES_MAX.min(rest.len())).rev().find(|it| rest.is_char_boundary(*it))?;
+        let rest = &rest[..end];
         let (kind, rest) = rest.split_once('#')?;
         let hash = rest.split_once(']')?.0;
         let is_hash = hash.len() == 4 && hash.bytes().all(|it| it.is_ascii_hexdigit());

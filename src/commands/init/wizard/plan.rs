@@ -152,6 +152,15 @@ impl SetupPlan {
         let new_dir = || self.projects_dir.as_ref().and_then(of_project);
         // A general folder loses the projects to their own ones.
         let is_general = |path: &PathBuf| found.general.as_ref() == Some(path) && !is_inside(path);
+        // A folder of the plan for the project of the session comes first.
+        let is_its = |it: &&PlannedFolder| {
+            it.project.as_ref().is_some_and(|project| {
+                is_inside(project) || session.project.as_ref() == Some(project)
+            })
+        };
+        if let Some(own) = self.folders.iter().find(is_its) {
+            return Some(ImportTarget::Folder(own.path.clone()));
+        }
         match &session.target {
             Some(ImportTarget::Folder(path)) if is_general(path) => {
                 return new_dir().or_else(|| session.target.clone());

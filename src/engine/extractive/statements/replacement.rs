@@ -184,7 +184,7 @@ impl Replacement {
         let (mut gone, mut removed, mut removals) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
         let (mut is_whole_line, mut is_correction) = (false, false);
         for at in 0..all.len() {
-            if is(at, &["no", "not", "kein", "keine", "keinen"]) {
+            if is(at, &["no", "kein", "keine", "keinen"]) {
                 gone.extend(dropped_after_all(&all, at));
             }
             if is_denied(&all, at) {
