@@ -3,7 +3,7 @@
 //! The entry counts as text of the agent; it contains no tool results, and nothing that a message quotes. Lines cite the session's record,
 //! so that a trace leads from the log to the original words.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use chrono_tz::Tz;
@@ -259,22 +259,17 @@ impl EntryWriter<'_> {
         // piece of the reply.
         let is_said = |it: &str| it.is_empty() || self.used.iter().any(|used| used.1 == it);
         let lines: Vec<String> = reply.own.lines().map(one_line).collect();
-        let mut lines: Vec<&str> = lines.iter().map(|it| &it[..]).collect();
-        while let Some(first) = lines.first_mut() {
-            *first = without_said_start(first, is_said);
-            if !first.is_empty() {
-                break;
-            }
-            lines.remove(0);
-        }
-        while let Some(last) = lines.last_mut() {
-            *last = without_said_end(last, is_said);
-            if !last.is_empty() {
-                break;
-            }
-            lines.pop();
-        }
-        let rest = one_line(&lines.join(" "));
+        let unsaid: Vec<_> = lines.iter().map(|it| unsaid_range(it, is_said)).collect();
+        let first = unsaid.iter().position(Option::is_some);
+        let last = unsaid.iter().rposition(Option::is_some);
+        let (Some(first), Some(last)) = (first, last) else { return };
+        let parts = (first..=last).map(|at| {
+            let Range { start, end } = unsaid[at].clone().unwrap_or_default();
+            let from = if at == first { start } else { 0 };
+            let to = if at == last { end } else { lines[at].len() };
+            &lines[at][from..to]
+        });
+        let rest = one_line(&parts.collect::<Vec<_>>().join(" "));
         if rest.chars().filter(|it| it.is_alphanumeric()).count() >= LAST_REPLY_CHARS_MIN {
             self.add(format!("Said last: {rest}"), vec![reply.at]);
         }
@@ -343,20 +338,14 @@ fn is_count_of_tests(text: &str) -> bool {
         && text.contains(|c: char| c.is_ascii_digit())
 }
 
-/// Returns a line from its first sentence that was not said before.
-fn without_said_start(line: &str, is_said: impl Fn(&str) -> bool) -> &str {
-    let said = is_said(line);
-    let mut sentences = sentence_ranges(line).into_iter();
-    let first = sentences.find(|it| !said && !is_said(line[it.0..it.1].trim()));
-    first.map_or("", |it| line[it.0..].trim_start())
-}
-
-/// Returns a line up to its last sentence that was not said before.
-fn without_said_end(line: &str, is_said: impl Fn(&str) -> bool) -> &str {
-    let said = is_said(line);
-    let mut sentences = sentence_ranges(line).into_iter().rev();
-    let last = sentences.find(|it| !said && !is_said(line[it.0..it.1].trim()));
-    last.map_or("", |it| line[..it.1].trim_end())
+/// Returns the bytes of a line from its first sentence that was not said before to its last one.
+fn unsaid_range(line: &str, is_said: impl Fn(&str) -> bool) -> Option<Range<usize>> {
+    if is_said(line) {
+        return None;
+    }
+    let mut unsaid = sentence_ranges(line);
+    unsaid.retain(|it| !is_said(line[it.0..it.1].trim()));
+    Some(unsaid.first()?.0..unsaid.last()?.1)
 }
 
 /// Cuts a line before words that the log would leave out as struck out: where a message was shortened, a mark

@@ -245,6 +245,8 @@ pub(crate) struct StrengthGroup {
 #[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub(crate) struct CueLexicon {
     pub(crate) feedback_titles: LexiconWords,
+    pub(crate) report_subjects: LexiconWords,
+    pub(crate) polite_words: LexiconWords,
     pub(crate) lesson_titles: LexiconWords,
     pub(crate) lesson_nouns: LexiconWords,
     pub(crate) decision_titles: LexiconWords,

@@ -67,14 +67,14 @@ pub(crate) fn spaced(text: &str) -> Cow<'_, str> {
             let words = words_after_number(&rest[digits..]);
             cuts.extend(words.iter().flat_map(|it| [at + digits + it.start, at + digits + it.end]));
             let length = words.last().map_or(0, |it| it.end);
-            let sign = rest[digits..].chars().next().filter(|it| is_unit_sign(*it));
-            let length = length.max(sign.map_or(0, char::len_utf8));
-            let is_east = |c: char| is_spaceless(c) || is_hangul_syllable(c);
-            if sign.is_some() && rest[digits + length..].starts_with(is_east) {
-                cuts.push(at + digits + length);
-            }
             let class = if length > 0 { ScriptClass::Spaceless } else { class };
             (at + digits + length, class)
+        } else if before == Some(ScriptClass::Digit) && is_unit_sign(c) {
+            // `41%损耗`; `25°C` is one unit.
+            let end = at + c.len_utf8();
+            let is_east = |c: char| is_spaceless(c) || is_hangul_syllable(c);
+            cuts.extend(text[end..].starts_with(is_east).then_some(end));
+            (end, class)
         } else if class == ScriptClass::Spaceless
             && !text[..at].ends_with(NUMERALS)
             && let Some(words) = spaceless_words(rest)
@@ -250,6 +250,7 @@ mod tests {
             ("从4月9号开始", "从 4月9号 开始"),
             ("共3万元", "共 3 万 元"),
             ("指出：41%损耗率，29%", "指出：41% 损耗率，29%"),
+            ("气温25°C，湿度41%RH", "气温 25°C，湿度 41%RH"),
             ("明天10:00测试，昨日完成", "明天 10:00 测试，昨日 完成"),
             ("4月2-5日在港口", "4月2-5日 在港口"),
             ("合計1.5倍、12時間", "合計 1.5 倍、12 時間"),

@@ -1,7 +1,10 @@
 //! Classifies single sentences, for callers that have text but no log: sessions.
 
 use super::{cue_phrases, sections, statements::word_list::WordList};
-use crate::text::{lexicon::SENTENCES, pieces};
+use crate::text::{
+    lexicon::{CUES, SENTENCES},
+    pieces,
+};
 
 pub use super::sections::StatementClass;
 
@@ -85,9 +88,7 @@ fn is_standing_order(text: &str) -> bool {
     let words = WordList::of(text);
     let opens = words.find(cue_phrases::LASTING_WORDS).is_some_and(|it| it.0 <= WORDS_BEFORE_MAX);
     // `I waited and never got an answer` is a report.
-    let is_report = words.get(0).is_some_and(|it| {
-        matches!(it, "i" | "we" | "it" | "you" | "he" | "she" | "they" | "ich" | "wir" | "es")
-    });
+    let is_report = words.get(0).is_some_and(|it| CUES.report_subjects.contains(&it));
     let orders = opens
         || words.has(cue_phrases::FROM_NOW_ON)
         || (!is_report && words.has(cue_phrases::STANDING_ORDERS));
@@ -100,8 +101,8 @@ pub fn asks_to_remember(text: &str) -> bool {
     let words = WordList::of(text);
     // `I don't remember that` and `Remember that we use pnpm` say something else.
     let is_whole = words.find(cue_phrases::REMEMBER_THAT).is_some_and(|(at, width)| {
-        let polite = |it: &str| matches!(it, "please" | "and" | "also" | "so" | "bitte" | "und");
-        at + width == words.len() && words.iter().take(at).all(polite)
+        let is_polite = |it: &str| CUES.polite_words.contains(&it);
+        at + width == words.len() && words.iter().take(at).all(is_polite)
     });
     words.len() <= WORDS_MAX && is_whole && !text.ends_with(['?', '？', ':'])
 }

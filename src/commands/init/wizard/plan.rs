@@ -145,37 +145,34 @@ impl SetupPlan {
     /// Returns the memory folder that gets a session by this plan.
     fn target(&self, found: &Findings, session: &FoundSession) -> Option<ImportTarget> {
         let is_inside = |dir: &Path| session.folder.as_ref().is_some_and(|it| it.starts_with(dir));
-        let of_project = |dir: &PathBuf| {
-            let project = session.project.as_ref().filter(|it| !it.starts_with(dir));
-            project.map(|_| ImportTarget::OfProject(dir.clone()))
-        };
-        let new_dir = || self.projects_dir.as_ref().and_then(of_project);
-        // A general folder loses the projects to their own ones.
-        let is_general = |path: &PathBuf| found.general.as_ref() == Some(path) && !is_inside(path);
-        // A folder of the plan for the project of the session comes first.
-        let is_its = |it: &&PlannedFolder| {
-            it.project.as_ref().is_some_and(|project| {
-                is_inside(project) || session.project.as_ref() == Some(project)
-            })
-        };
+        let is_of =
+            |project: &PathBuf| is_inside(project) || session.project.as_ref() == Some(project);
+        let is_its = |it: &&PlannedFolder| it.project.as_ref().is_some_and(is_of);
         if let Some(own) = self.folders.iter().find(is_its) {
             return Some(ImportTarget::Folder(own.path.clone()));
         }
-        match &session.target {
-            Some(ImportTarget::Folder(path)) if is_general(path) => {
-                return new_dir().or_else(|| session.target.clone());
-            }
-            Some(target) => return Some(target.clone()),
-            None => {}
+        // A general folder loses the projects to their own ones.
+        let is_general = |it: &&ImportTarget| match it {
+            ImportTarget::Folder(path) => found.general.as_ref() == Some(path) && !is_inside(path),
+            ImportTarget::OfProject(_) => false,
+        };
+        if let Some(target) = session.target.as_ref().filter(|it| !is_general(it)) {
+            return Some(target.clone());
         }
         let projects_dir = self.projects_dir.as_ref().or(found.projects_dir.as_ref());
-        let takes = |it: &&PlannedFolder| match &it.project {
-            _ if is_inside(&it.path) => true,
-            Some(project) => is_inside(project) || session.project.as_ref() == Some(project),
-            None if projects_dir.is_some() => session.project.is_none(),
+        let has_own = |dir: &&PathBuf| {
+            session.project.as_ref().is_some_and(|project| !project.starts_with(dir))
+        };
+        if let Some(dir) = projects_dir.filter(has_own) {
+            return Some(ImportTarget::OfProject(dir.clone()));
+        }
+        let takes_rest = match projects_dir {
+            Some(_) => session.project.is_none(),
             None => found.roots.is_empty(),
         };
-        projects_dir.and_then(of_project).or_else(|| {
+        let takes =
+            |it: &&PlannedFolder| is_inside(&it.path) || (it.project.is_none() && takes_rest);
+        session.target.clone().or_else(|| {
             let folder = self.folders.iter().find(takes)?;
             Some(ImportTarget::Folder(folder.path.clone()))
         })

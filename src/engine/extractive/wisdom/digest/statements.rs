@@ -412,8 +412,8 @@ impl StatementCollector {
     fn describes_person(&self, words: &WordList) -> bool {
         let names = |it: &EntityMention| it.word == 0 && self.is_person(it.entity);
         let word = |at: usize| words.get(at).unwrap_or_default();
-        let describes = |it: &&str| *it == word(1) || *it == format!("{} {}", word(1), word(2));
-        WISDOM.profile_verbs.iter().any(describes)
+        let (verb, two) = (word(1), format!("{} {}", word(1), word(2)));
+        WISDOM.profile_verbs.iter().any(|it| *it == verb || *it == two)
             && self.entities.mentions(words).iter().any(names)
             && !is_passing(words)
             && !has_date(words)
