@@ -16,7 +16,8 @@ use crate::{
         forget::{
             ForgetOutcome,
             impact::{ForgetImpact, UntouchedFile, find_impact, last_kept_bytes, vanished_logs},
-            targets::{ForgetRequest, RemovedText},
+            removal::RemovedText,
+            request::ForgetRequest,
         },
         plan::Selection,
         report::RunReport,
@@ -56,7 +57,7 @@ use crate::{
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct ForgetArgs {
     /// A line (2026-04-02:12, memory/2026-04-02.md:12-15), a bullet or entry
-    /// (memory/weekly/2026-W14.md:9, WISDOM.md:20), a log, a typed memory, or words
+    /// (memory/weekly/2026-W14.md:9, WISDOM.md:20), a log, a typed memory, or words (whole ones)
     #[arg(value_name = "LINE|PATH|QUERY", required_unless_present_any = ["from_file", "secrets"])]
     what: Vec<String>,
     /// Read what to forget from a file, one per line; - for stdin

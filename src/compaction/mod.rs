@@ -70,7 +70,7 @@ use chrono::{DateTime, Utc};
 pub(crate) use self::context::RunContext;
 use self::{
     adopt::{Adopter, AdoptionPlan},
-    forget::{ForgetOutcome, Forgetter, targets::ForgetRequest},
+    forget::{ForgetOutcome, Forgetter, request::ForgetRequest},
     integrity::{
         rebuild::{PendingRebuild, RebuildResult, Rebuilder},
         repair::{RepairStep, Repairer},

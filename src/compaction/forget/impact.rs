@@ -11,7 +11,11 @@ use std::{
 
 use serde::Serialize;
 
-use super::targets::{ForgetPatterns, ForgetRequest, RemovalResult, RemovedText};
+use super::{
+    removal::{RemovalResult, RemovedText},
+    request::ForgetRequest,
+    targets::ForgetPatterns,
+};
 use crate::compaction::{error::CompactionError, journal::commit::FileWrite};
 use crate::{
     memory::{

@@ -1,7 +1,9 @@
 //! Forgetting: finds everything derived from some lines, then removes it from every tier, from the
 //! history, and, on request, from the logs.
 //!
-//! - [`targets`]: which lines and items are removed, and the texts without them; pure.
+//! - [`request`]: what is to be forgotten.
+//! - [`targets`]: which lines and items are removed; pure.
+//! - [`removal`]: the texts without them; pure.
 //! - [`impact`]: everything that a request affects; changes nothing.
 //! - `log_line`: what stays of a line removed from a log, for the lines below it; pure.
 //! - `remove`: the changes of files, names, and decisions.
@@ -27,7 +29,9 @@
 pub(crate) mod impact;
 mod log_line;
 pub(crate) mod pending;
+pub(crate) mod removal;
 mod remove;
+pub(crate) mod request;
 pub(crate) mod targets;
 
 use std::collections::BTreeSet;
@@ -37,7 +41,8 @@ use chrono::{DateTime, Utc};
 use self::{
     impact::{ForgetImpact, find_impact},
     pending::{ForgetProgress, RemainingWork, names_of},
-    targets::{ForgetPatterns, ForgetRequest},
+    request::ForgetRequest,
+    targets::ForgetPatterns,
 };
 use crate::compaction::{
     context::RunContext,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Forgetter, targets::ForgetRequest};
+use super::{Forgetter, request::ForgetRequest};
 use crate::compaction::error::CompactionError;
 use crate::{
     memory::{item::Tier, period::Period},

@@ -7,7 +7,8 @@ use chrono::{DateTime, Utc};
 use super::{
     Forgetter,
     impact::{ForgetImpact, find_impact_in_files},
-    targets::{ForgetPatterns, ForgetRequest},
+    request::ForgetRequest,
+    targets::ForgetPatterns,
 };
 use crate::compaction::{
     error::{CompactionError, JobFailure},

@@ -12,6 +12,7 @@ use super::{
     amounts::{Quantity, SourceQuantities, scan, units},
     claims::{self, CitedClaims},
     hedge, line_context, list_counts,
+    name_forms::{contains_word, has_call, has_other_form},
     strength::LineWords,
     typo,
 };
@@ -153,10 +154,6 @@ impl<'s> CitedText<'s> {
         self.lines().any(|line| code(line).any(|it| contains_word(it, text)))
     }
 
-    fn lines_and_context(&self) -> impl Iterator<Item = &'s str> {
-        self.lines().chain(self.context.iter().flat_map(|it| it.lines()))
-    }
-
     /// Returns the lines.
     pub(super) fn lines(&self) -> impl Iterator<Item = &'s str> {
         self.lines.iter().map(|it| it.1)
@@ -283,7 +280,9 @@ impl<'s> CitedText<'s> {
             return true;
         }
         let raw = atom.text(text);
-        if self.is_week_of_lines(raw) || self.has_other_form(raw) || self.has_translation(raw) {
+        let lines: Vec<&str> = self.lines().collect();
+        let above: Vec<&str> = self.context.iter().flat_map(|it| it.lines()).collect();
+        if self.is_week_of_lines(raw) || has_other_form(raw, &lines, &above) {
             return true;
         }
         let nature = match atom.kind {
@@ -331,71 +330,6 @@ impl<'s> CitedText<'s> {
             week == text || week.split_once('-').is_some_and(|(_, it)| it == text)
         };
         self.lines.iter().any(is_name)
-    }
-
-    /// Returns whether the lines, or what is above them, name the same in a script without spaces.
-    fn has_translation(&self, name: &str) -> bool {
-        let other = CLAIMS.translated_names.get(&name.to_lowercase()[..]);
-        other.is_some_and(|other| {
-            self.lines_and_context().any(|line| other.iter().any(|it| line.contains(it)))
-        })
-    }
-
-    /// Returns whether the lines have another form of a word: an address for `URL`, `EN` for `English`, `…/pull/51` for
-    /// `PR` and `#51`, `FF68` for `Firefox`.
-    fn has_other_form(&self, text: &str) -> bool {
-        /// Words with their short forms. Not Italian: `IT` is also another word.
-        const SHORT: [(&str, &str); 15] = [
-            ("English", "EN"),
-            ("German", "DE"),
-            ("French", "FR"),
-            ("Spanish", "ES"),
-            ("Portuguese", "PT"),
-            ("Dutch", "NL"),
-            ("Russian", "RU"),
-            ("Chinese", "ZH"),
-            ("Japanese", "JA"),
-            ("Firefox", "FF"),
-            ("TypeScript", "TS"),
-            ("JavaScript", "JS"),
-            ("GitHub", "GH"),
-            ("Kubernetes", "K8s"),
-            ("Kubernetes", "k8s"),
-        ];
-        let has = |parts: &[&str]| {
-            self.lines().any(|line| {
-                let line = line.to_lowercase();
-                parts.iter().any(|it| line.contains(it))
-            })
-        };
-        let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
-        match text {
-            "URL" | "URLs" => return has(&["://"]),
-            "PR" | "PRs" => return has(&["pull request", "/pull/", "/pulls/"]),
-            "MR" | "MRs" => return has(&["merge request", "/merge_requests/"]),
-            _ => {}
-        }
-        // `TypeErrors` are two of `TypeError`.
-        let has_inner_capital = |it: &&str| it.chars().skip(1).any(char::is_uppercase);
-        let singular = text.strip_suffix('s').filter(|it| it.ends_with(char::is_lowercase));
-        if let Some(singular) = singular.filter(has_inner_capital)
-            && self.lines().map(|it| it.matches(singular).count()).sum::<usize>() > 1
-        {
-            return true;
-        }
-        if let Some(number) = text.strip_prefix('#').filter(|it| is_number(it)) {
-            return self.lines().any(|it| names_issue(it, number));
-        }
-        if is_initials(text) && self.lines_and_context().any(|it| has_initials(it, text)) {
-            return true;
-        }
-        let short = || SHORT.iter().filter(|it| it.0 == text).map(|it| it.1);
-        let is_name = text.chars().count() > 2 && text.chars().all(char::is_alphabetic);
-        self.lines().any(|line| {
-            short().any(|it| contains_word(line, it) && !is_before_number(line, it))
-                || (text == "Firefox" && is_before_number(line, "FF"))
-                || (is_name && is_before_number(line, text))
-        })
     }
 
     /// Returns whether the lines name somebody or something that the item lacks, so that another name may be
@@ -638,85 +572,4 @@ fn strip_list_number(line: &str) -> &str {
     let rest = &text[digits..];
     let marked = (1..=3).contains(&digits).then(|| rest.strip_prefix(['.', ')'])).flatten();
     marked.and_then(|it| it.strip_prefix(' ')).unwrap_or(line)
-}
-
-/// Returns whether `line` contains `needle`, and not as part of a longer word or number.
-pub(super) fn contains_word(line: &str, needle: &str) -> bool {
-    let bounded = |c: char| c.is_alphanumeric();
-    let starts = needle.starts_with(bounded);
-    let ends = needle.ends_with(bounded);
-    line.match_indices(needle).any(|(at, _)| {
-        let before = line[..at].chars().next_back();
-        let mut after = line[at + needle.len()..].chars();
-        let next = after.next();
-        // `1.5` does not contain 1, and `1,500` does not contain 500.
-        let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-        let split_number =
-            |mark: Option<char>, far: Option<char>| matches!(mark, Some('.' | ',')) && digit(far);
-        let far_before = line[..at].chars().rev().nth(1);
-        let far_after = after.next();
-        let numeric = needle.bytes().all(|b| b.is_ascii_digit());
-        let longer_word =
-            (starts && before.is_some_and(bounded)) || (ends && next.is_some_and(bounded));
-        let longer_number =
-            numeric && (split_number(before, far_before) || split_number(next, far_after));
-        !longer_word && !longer_number
-    })
-}
-
-/// Returns whether code of a line calls a function, `call` being its name with the bracket.
-fn has_call(line: &str, call: &str) -> bool {
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
-    line.contains('`') && line.match_indices(call).any(|(at, _)| !line[..at].ends_with(is_name))
-}
-
-/// Returns whether a line names an issue or change by its number: `…/issues/51`, `pull/51`, `issue 51`.
-fn names_issue(line: &str, number: &str) -> bool {
-    let line = line.to_lowercase();
-    line.match_indices(number).any(|(at, _)| {
-        let before = &line[..at];
-        let is_whole = !line[at + number.len()..].starts_with(|c: char| c.is_ascii_digit());
-        let kinds =
-            ["issues/", "pull/", "merge_requests/", "issue ", "issue #", "pr ", "pr #", "mr "];
-        let is_kind = |kind: &&str| {
-            before.strip_suffix(*kind).is_some_and(|it| !it.ends_with(char::is_alphanumeric))
-        };
-        is_whole && kinds.iter().any(is_kind)
-    })
-}
-
-/// Returns whether a word may be the initials of a name, `GW`, or a letter with a number, `T1`.
-fn is_initials(word: &str) -> bool {
-    const LETTERS_MAX: usize = 4;
-    let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
-    let digits = word.len() - letters.len();
-    let count = letters.chars().count();
-    let is_short = if digits == 0 { (2..=LETTERS_MAX).contains(&count) } else { count == 1 };
-    is_short && digits <= 2 && letters.chars().all(char::is_uppercase)
-}
-
-/// Returns whether a line has the name of which these are the initials: `Garden Watch` of `GW`, `Tier 1` of `T1`.
-fn has_initials(line: &str, initials: &str) -> bool {
-    let words: Vec<&str> =
-        line.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty()).collect();
-    let letters = initials.trim_end_matches(|c: char| c.is_ascii_digit());
-    let number = &initials[letters.len()..];
-    let count = letters.chars().count();
-    let is_name = |name: &[&str]| {
-        name.iter().zip(letters.chars()).all(|(word, letter)| word.starts_with(letter))
-            && name.iter().take(count).all(|it| it.chars().any(char::is_lowercase))
-            && (number.is_empty() || name.last() == Some(&number))
-    };
-    let length = count + usize::from(!number.is_empty());
-    words.windows(length).any(is_name)
-}
-
-/// Returns whether digits follow a word directly: `FF68`.
-fn is_before_number(line: &str, word: &str) -> bool {
-    line.match_indices(word).any(|(at, _)| {
-        !line[..at].ends_with(char::is_alphanumeric)
-            && line[at + word.len()..]
-                .trim_start_matches(' ')
-                .starts_with(|c: char| c.is_ascii_digit())
-    })
 }

@@ -12,6 +12,7 @@
 //! | `claim_words` | the words by which both compare clauses |
 //! | `line_context` | headings and the like, which are above a line |
 //! | `list_counts` | how many members the lists within a line have |
+//! | `name_forms` | the forms in which lines may have a name of an item |
 //! | `hedge` | what the lines only suppose must not become a fact |
 //! | `people` | who is a person, and what only a thing with a name |
 //! | `prompt_echo` | the words of the prompt, which are no bullet |
@@ -30,6 +31,7 @@ pub(crate) mod completeness;
 pub(crate) mod hedge;
 mod line_context;
 mod list_counts;
+mod name_forms;
 mod negation;
 pub(crate) mod people;
 mod prompt_echo;

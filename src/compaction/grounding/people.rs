@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{LineLookup, amounts::units, cited_text::contains_word, claims};
+use super::{LineLookup, amounts::units, claims, name_forms::contains_word};
 use crate::{
     memory::{
         address::Stem,
