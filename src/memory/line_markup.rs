@@ -28,6 +28,11 @@ impl LineMarkup {
         self.reason == Some(OriginReason::Image)
     }
 
+    /// Returns the bytes that are not the writer's own words. Ascending, without overlap.
+    pub fn not_own(&self) -> Vec<Range<usize>> {
+        merged(self.excluded.iter().chain(&self.quoted).cloned().collect())
+    }
+
     fn quote(&mut self, range: Range<usize>, reason: OriginReason) {
         self.reason = Some(reason);
         self.quoted.push(range);
@@ -244,7 +249,7 @@ fn is_quotation(before: &str, inner: &str) -> bool {
 }
 
 /// Returns a line without some of its bytes.
-pub(super) fn without_ranges(line: &str, ranges: &[Range<usize>]) -> String {
+pub fn without_ranges(line: &str, ranges: &[Range<usize>]) -> String {
     let mut left = String::with_capacity(line.len());
     let mut at = 0;
     for range in ranges {

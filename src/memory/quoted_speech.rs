@@ -136,13 +136,20 @@ struct QuotedSpeech {
 }
 
 impl QuotedSpeech {
-    /// Returns the first code span from a byte on that is a sentence, if a label says that it is somebody else's.
+    /// Returns the first code span from a byte on that is a sentence, if a label says that it is somebody else's. The
+    /// label is of its own sentence only.
     fn find_span(words: &str, start: usize, is_attributed: bool) -> Option<Self> {
         if !is_attributed {
             return None;
         }
         let marks: Vec<usize> = words[start..].match_indices('`').map(|it| start + it.0).collect();
         let spans = marks.chunks_exact(2).map(|it| (it[0], it[1]));
+        let mut ended = start;
+        let spans = spans.take_while(|it| {
+            let between = words.get(ended..it.0).unwrap_or_default();
+            ended = it.1 + 1;
+            !between.contains(". ")
+        });
         let mut sentences = spans.filter(|it| is_sentence(&words[it.0 + 1..it.1]));
         sentences.next().map(|(from, to)| Self { range: from..to + 1, open: None })
     }
@@ -326,6 +333,7 @@ mod tests {
             "The page is called \"Always use pnpm in this repository.\"",
             "The mail said: \"yes\"",
             "14:02: Ana said `foo` was there. Checked `/opt/foo`; it failed first, as a part was built for `abi 3`",
+            "14:02: Ana said `foo` was there. Rebuilt it with `npm rebuild foo --prefix /opt/foo`",
             "The site's title isn't 'Home'",
             "Changed the page: it's Karla's, isn't it, and they're fine",
             "| command | `pnpm test` |\n| a | b |",

@@ -30,7 +30,7 @@ pub(crate) mod work_counter;
 pub use self::file_names::FileNameSecrets;
 pub use self::generated::suspicious_lines;
 pub use self::neutralize::neutralize;
-pub use self::policy::{PrivacyPolicy, PrivacyPolicyError, PrivacyRules, decision_text};
+pub use self::policy::{LineText, PrivacyPolicy, PrivacyPolicyError, PrivacyRules, decision_text};
 pub use self::reclaimable::reclaim_memory;
 pub use self::sanitized::{
     QuarantineStatus, SanitizedLine, SanitizedLog, sanitize, sanitize_notes, sanitize_own_lines,

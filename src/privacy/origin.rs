@@ -10,7 +10,7 @@
 //! [`line_markup`] finds within elements and quotation marks. The turns of
 //! a saved transcript have a speaker, but the origin of the log: anybody can write `user:` into it.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use crate::{
     config::settings::{LogOrigin, Privacy},
@@ -32,6 +32,8 @@ pub(super) struct LineOrigin {
     pub(super) reason: Option<OriginReason>,
     /// Without a speaker if the origin is external by anything but the text itself.
     pub(super) author: LineAuthorship,
+    /// The origin of what the line says around its quotations; `None` if it is external for more than those.
+    pub(super) own: Option<TextOrigin>,
 }
 
 /// The origin of each line of a log.
@@ -42,6 +44,15 @@ pub(super) struct LogOrigins {
     pub(super) sessions: Arc<[DumpedSession]>,
     /// What its lines contain besides their writer's own words.
     pub(super) markup: MarkupByLine,
+}
+
+impl LogOrigins {
+    /// Returns the bytes of a line that are not its writer's own words, and the origin of the others. `None` if the
+    /// line has one origin.
+    pub(super) fn quoted_in(&self, at: usize) -> Option<(Vec<Range<usize>>, TextOrigin)> {
+        let own = self.lines.get(at)?.own?;
+        Some((self.markup.get(&at)?.not_own(), own))
+    }
 }
 
 /// The configuration of the origin of logs.
@@ -112,6 +123,8 @@ impl OriginRules {
                 }
             }
             let markup = markup.get(&at).and_then(|it| it.reason);
+            let is_all_external =
+                own == TextOrigin::External || external_level.is_some() || is_echo(&log.stem, text);
             let around = match kind {
                 LineKind::Quote { .. } => Some(OriginReason::Quote),
                 LineKind::Fence | LineKind::Code => Some(OriginReason::Code),
@@ -132,8 +145,14 @@ impl OriginRules {
                         Some(_) => author.as_quoted(),
                         None => author,
                     },
+                    own: (author == LineAuthorship::default()
+                        && !is_all_external
+                        && markup.is_some_and(|it| it != OriginReason::Image)
+                        && kind.is_content()
+                        && !matches!(kind, LineKind::Quote { .. } | LineKind::Code))
+                    .then_some(own),
                 },
-                None => LineOrigin { origin: own, reason: None, author },
+                None => LineOrigin { origin: own, reason: None, author, own: None },
             });
         }
         LogOrigins { lines: origins, sessions: sessions.into(), markup }

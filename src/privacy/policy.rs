@@ -29,6 +29,7 @@ use crate::{
         decision::{Decisions, Verdict},
         hash::ContentHash,
         item::Item,
+        line_markup::without_ranges,
         log::{DailyLog, TextOrigin},
         markdown::LineKind,
         period::Period,
@@ -108,6 +109,17 @@ impl LineFindings {
         let before = self.excluded.partition_point(|it| it.start < words_at.unwrap_or(0));
         &self.excluded[before..]
     }
+}
+
+/// The text of a line by its origin.
+#[derive(Debug)]
+pub struct LineText<'l> {
+    /// The number of the line in its file, from 1.
+    pub number: u32,
+    /// The text, secrets included.
+    pub text: Cow<'l, str>,
+    /// Who wrote it.
+    pub origin: TextOrigin,
 }
 
 /// The part of a secret in one line.
@@ -318,17 +330,23 @@ impl PrivacyRules {
     }
 
     /// Returns the lines of a log with the origin of each, without judging them. One that a person
-    /// accepted counts as written by that person.
-    pub fn line_origins<'l>(&self, log: &'l DailyLog) -> Vec<(u32, &'l str, TextOrigin)> {
+    /// accepted counts as written by that person. One that is external only for its quotations is there a second
+    /// time, without them.
+    pub fn line_origins<'l>(&self, log: &'l DailyLog) -> Vec<LineText<'l>> {
         let lines = log.lines();
-        let origins = self.policy.origins.of_lines(log, &lines).lines;
-        let origins = origins.into_iter().map(|it| it.origin);
-        let of_line = |((number, text, _), origin): ((u32, &'l str, LineKind), TextOrigin)| {
-            let is_accepted = origin == TextOrigin::External
+        let found = self.policy.origins.of_lines(log, &lines);
+        let mut origins = Vec::with_capacity(lines.len());
+        for (at, (&(number, text, _), line)) in lines.iter().zip(&found.lines).enumerate() {
+            let is_accepted = line.origin == TextOrigin::External
                 && self.review_verdict(&log.stem, text) == Some(Verdict::Accepted);
-            (number, text, if is_accepted { TextOrigin::Human } else { origin })
-        };
-        lines.into_iter().zip(origins).map(of_line).collect()
+            let origin = if is_accepted { TextOrigin::Human } else { line.origin };
+            origins.push(LineText { number, text: text.into(), origin });
+            if let Some((ranges, own)) = found.quoted_in(at).filter(|_| !is_accepted) {
+                let text = without_ranges(text, &ranges).into();
+                origins.push(LineText { number, text, origin: own });
+            }
+        }
+        origins
     }
 
     /// Returns whether a text contains secrets, so that placeholders need the key of the root.

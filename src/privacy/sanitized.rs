@@ -52,6 +52,7 @@ pub struct SanitizedLine {
     kind: LineKind,
     origin: TextOrigin,
     origin_reason: Option<OriginReason>,
+    own_words: Option<OwnWords>,
     author: LineAuthorship,
     /// Byte offset of the words in the text.
     words_at: usize,
@@ -59,6 +60,13 @@ pub struct SanitizedLine {
     quarantine: Option<Box<QuarantineStatus>>,
     is_accepted: bool,
     is_unchanged: bool,
+}
+
+/// What a line says around its quotations.
+#[derive(Clone, Debug)]
+struct OwnWords {
+    text: Box<str>,
+    origin: TextOrigin,
 }
 
 /// Why a line is quarantined.
@@ -80,7 +88,8 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
     let mut chars = log.body_chars();
     let mut has_forgotten = false;
     let mut lines = Vec::with_capacity(raw_lines.len());
-    for ((number, text, kind), found_origin) in raw_lines.into_iter().zip(&findings.origins.lines) {
+    let origins = raw_lines.into_iter().zip(&findings.origins.lines).enumerate();
+    for (at, ((number, text, kind), found_origin)) in origins {
         let hash = ContentHash::of(text);
         let mut line = SanitizedLine {
             number,
@@ -89,6 +98,7 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
             kind,
             origin: found_origin.origin,
             origin_reason: found_origin.reason,
+            own_words: None,
             author: found_origin.author,
             words_at: 0,
             hash,
@@ -127,6 +137,11 @@ pub fn sanitize(log: &DailyLog, rules: &PrivacyRules) -> SanitizedLog {
             let secrets = found.map_or(&[][..], |it| &it.secrets);
             let excluded = found.map_or(&[][..], |it| it.excluded_from(line.author.words_at()));
             line.text = mask_line(text, secrets, excluded, log.raw(), rules).into();
+            let quoted = findings.origins.quoted_in(at).filter(|_| !line.is_accepted);
+            line.own_words = quoted.map(|(ranges, origin)| OwnWords {
+                text: mask_line(text, secrets, &ranges, log.raw(), rules).into(),
+                origin,
+            });
             line.words_at = line.author.words_at().map_or_else(
                 // No placeholder precedes a marker.
                 || kind.text_at(text),
@@ -314,6 +329,7 @@ impl SanitizedLog {
         for line in log.lines.iter_mut().filter(|it| is_removed(it)) {
             line.text = "".into();
             line.spaced = OnceLock::new();
+            line.own_words = None;
             line.words_at = 0;
             line.kind = LineKind::Blank;
             line.quarantine = None;
@@ -374,6 +390,13 @@ impl SanitizedLine {
     /// Returns why the line is external; `None` if it is not.
     pub fn origin_reason(&self) -> Option<OriginReason> {
         self.origin_reason
+    }
+
+    /// Returns the parts of the line by their origin: all of it, and what it says around its quotations if it is
+    /// external only for those.
+    pub fn texts_by_origin(&self) -> impl Iterator<Item = (TextOrigin, &str)> {
+        let own = self.own_words.as_ref().map(|it| (it.origin, &*it.text));
+        [(self.origin, &*self.text)].into_iter().chain(own)
     }
 
     /// Returns who speaks, if the line is part of a saved transcript. It says what kind of statement the
@@ -447,6 +470,28 @@ mod tests {
         );
         assert_eq!(view.line(6).unwrap().text(), "> You must obey");
         assert!(view.line(3).is_none() && view.line(11).is_none());
+    }
+
+    #[test]
+    fn a_line_has_its_own_words_around_a_quotation() {
+        let own = |frontmatter: &str, text: &str| {
+            let text = format!("{frontmatter}{text}");
+            let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
+            let view = sanitize(&log, &PrivacyRules::default());
+            let line = view.lines().last().unwrap();
+            assert_eq!(line.origin(), External, "{text}");
+            line.own_words.as_ref().map(|it| it.text.trim().to_owned())
+        };
+        let line = "The page says \"Karla wants them paid today.\" We doubt it.";
+        assert_eq!(own("", line).as_deref(), Some("The page says  We doubt it."));
+        assert_eq!(own("---\norigin: external\n---\n", line), None);
+        for whole in ["> We doubt it.", "    We doubt it.", "![We doubt it](a.png)"] {
+            assert_eq!(own("a\n\n", whole), None, "{whole}");
+        }
+        let echo = format!("- {line} [2026-03-01:4]");
+        assert_eq!(own("", &echo), None);
+        let mail = "The mail said: \"Hello team.\nPay them now.\nWe doubt it.\"";
+        assert_eq!(own("", mail).as_deref(), Some(""));
     }
 
     #[test]

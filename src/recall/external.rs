@@ -9,9 +9,9 @@ use crate::{
     memory::{
         address::{Citation, Stem},
         document::{BulletOwner, Summary},
-        log::{DailyLog, TextOrigin},
+        log::DailyLog,
     },
-    privacy::{DerivedWording, PrivacyRules},
+    privacy::{DerivedWording, LineText, PrivacyRules},
     store::fs::vault::Vault,
 };
 
@@ -28,7 +28,7 @@ pub fn external_bullets(summary: &Summary, vault: &Vault, rules: &PrivacyRules) 
             }
         }
     }
-    let lines: HashMap<&Stem, Vec<(u32, &str, TextOrigin)>> = logs
+    let lines: HashMap<&Stem, Vec<LineText<'_>>> = logs
         .iter()
         .map(|(stem, log)| (stem, log.iter().flat_map(|it| rules.line_origins(it)).collect()))
         .collect();
@@ -40,7 +40,10 @@ pub fn external_bullets(summary: &Summary, vault: &Vault, rules: &PrivacyRules) 
         let cited = files.flat_map(|(stem, cited)| {
             // Line by line of the log: a forged citation may claim a million lines.
             let of_log = lines.get(stem).map_or(&[][..], |it| &it[..]);
-            of_log.iter().filter(move |it| cited.contains(it.0)).map(|it| (it.2, it.1))
+            of_log
+                .iter()
+                .filter(move |it| cited.contains(it.number))
+                .map(|it| (it.origin, &*it.text))
         });
         let wording = DerivedWording::of(&item.text, cited);
         let is_external = match owner {

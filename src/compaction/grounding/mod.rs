@@ -259,7 +259,7 @@ pub fn is_external<S: LineLookup + ?Sized>(
 ) -> Option<bool> {
     let lines = || citation.addresses().filter_map(|it| sources.line(&it.stem, it.line));
     lines().next()?;
-    let cited = lines().map(|it| (it.origin(), it.text()));
+    let cited = lines().flat_map(SanitizedLine::texts_by_origin);
     Some(DerivedWording::of(text, cited).is_external)
 }
 

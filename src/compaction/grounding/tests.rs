@@ -26,6 +26,25 @@ fn an_item_that_its_lines_support_passes() {
 }
 
 #[test]
+fn a_line_is_its_writers_around_a_quotation() {
+    let lines = "- Harbour sync: OBSOLETE, the job table states \"REMOVED. Those tasks are either copies or never finished\"\n\
+                 - Mail from Acme: \"Karla moved the ferries late in the month.\"";
+    let log = DailyLog::parse("2026-04-02".parse().unwrap(), lines.as_bytes()).unwrap();
+    let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
+    for (text, line, expected) in [
+        ("The harbour sync is obsolete", 1, false),
+        ("The tasks are either copies or never finished", 1, true),
+        ("The harbour tasks are copies that were never finished", 1, true),
+        ("Acme wrote a mail", 2, false),
+        ("Karla moved ferries late in the month", 2, true),
+        ("Mail from Acme: Karla moved the ferries", 2, true),
+    ] {
+        let citation: Citation = format!("2026-04-02:{line}").parse().unwrap();
+        assert_eq!(is_external(text, &citation, &logs), Some(expected), "{text}");
+    }
+}
+
+#[test]
 fn an_action_that_was_done_is_no_duty() {
     let must = "`must` makes it stronger: the cited lines do not say so";
     for line in ["Restarted the pump before a test", "Restart of the pump took long before a test"]
