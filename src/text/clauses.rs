@@ -127,7 +127,9 @@ fn parse<'t>(text: &'t str, quote_ends: &[usize]) -> Vec<ParsedSentence<'t>> {
         let rest = &text[start..];
         if rest.starts_with("https://") || rest.starts_with("http://") {
             // The words of an address claim nothing.
-            let end = start + rest.find(char::is_whitespace).unwrap_or(rest.len());
+            // The mark behind one in code ends the code.
+            let is_end = |c: char| c.is_whitespace() || c == '`';
+            let end = start + rest.find(is_end).unwrap_or(rest.len());
             while chars.next_if(|it| it.0 < end).is_some() {}
             continue;
         }

@@ -188,6 +188,7 @@ pub(crate) struct ClaimLexicon {
     pub(crate) no_longer: LexiconWords,
     pub(crate) use_openers: LexiconWords,
     pub(crate) without_words: LexiconWords,
+    pub(crate) pronouns: LexiconWords,
     pub(crate) none_words: LexiconWords,
     /// Words of names, and how scripts without spaces write them.
     pub(crate) translated_names: BTreeMap<&'static str, LexiconWords>,

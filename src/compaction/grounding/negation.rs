@@ -35,6 +35,10 @@ struct Clause {
     ended: Vec<StemSet>,
     /// What is bad when it is lacking.
     missed: StemSet,
+    /// What it says is lacking.
+    lacking: StemSet,
+    /// Whether a pronoun stands for what is lacking: `without them`.
+    lacks_pronoun: bool,
     order: Option<Order>,
     /// Whether only small words follow the last negation: `but Linux is not`, `while links should not have it`.
     ends_negated: bool,
@@ -159,11 +163,20 @@ impl CitedNegations {
             });
         let is_other_script =
             || !sentence_words.iter().any(|it| it.contains(scripts::is_spaceless));
+        // `with the variables; without them it reads the wrong cache`
+        let lacks_the_same = || {
+            clause.lacks_pronoun
+                && self.contrasted.iter().any(|it| {
+                    clause.stems.is_subset(&it.stems)
+                        && sentence_words.iter().any(|word| it.lacking.contains(&word_stem(word)))
+                })
+        };
         if (self.negates_in_run && is_other_script())
             || negates_replaced
             || is_former
             || bans_what_ended
             || bans_what_failed
+            || lacks_the_same()
             || (may_negate && self.answers_no())
         {
             return true;
@@ -391,18 +404,19 @@ fn denied_predicate(words: &[ParsedWord], negation: usize) -> usize {
     (negation + 2..words.len()).find(is_verb).unwrap_or(negation)
 }
 
-/// Returns what words say is bad when it is lacking: `foo` of `without foo it reads the wrong cache`.
-fn missed(words: &[ParsedWord]) -> StemSet {
+/// Returns what words say is lacking: `foo` of `without foo it reads the wrong cache`.
+fn lacking(words: &[ParsedWord]) -> StemSet {
     const FOLLOWING: usize = 4;
-    let is_bad = |it: &ParsedWord| is_failure(&it.text) || CLAIMS.harms.contains(&&it.text[..]);
-    if !words.iter().any(is_bad) {
-        return StemSet::new();
-    }
     let lacks =
         words.iter().enumerate().filter(|it| CLAIMS.without_words.contains(&&it.1.text[..]));
     lacks
         .flat_map(|(at, _)| content_stems(&words[at + 1..(at + 1 + FOLLOWING).min(words.len())]))
         .collect()
+}
+
+/// Returns whether words say that something is bad.
+fn is_bad(words: &[ParsedWord]) -> bool {
+    words.iter().any(|it| is_failure(&it.text) || CLAIMS.harms.contains(&&it.text[..]))
 }
 
 impl Clause {
@@ -453,7 +467,12 @@ impl Clause {
             negated_heads: heads,
             negated,
             implicit_negations: implicit,
-            missed: missed(words),
+            missed: if is_bad(words) { lacking(words) } else { StemSet::new() },
+            lacking: lacking(words),
+            lacks_pronoun: words.windows(2).any(|it| {
+                CLAIMS.without_words.contains(&&it[0].text[..])
+                    && CLAIMS.pronouns.contains(&&it[1].text[..])
+            }),
             order: order_in(words),
             ends_negated: (0..words.len()).rev().find(|it| is_negation(words, *it)).is_some_and(
                 |last| !words[last + 1..].iter().any(|it| is_content(it) || it.in_code),

@@ -68,6 +68,10 @@ fn what_only_looks_alike_is_not_supported() {
         ),
         ("- Normal `foo status` without the App env is fine.", "Use the App env for `foo status`"),
         (
+            "- Normal `foo status` without the App RTX env reads the wrong empty user cache.",
+            "Run `foo` with the new lock; without it `foo status` reads the wrong empty user cache",
+        ),
+        (
             "- All are sensible hints. None are blockers but the guard is worth adding.",
             "None of the hints is sensible",
         ),
@@ -736,6 +740,14 @@ fn verdict_on_log(lines: &str, bullet: &str) -> String {
 
 /// Lines, and what a careful writer makes of them.
 const RETOLD: &[(&str, &str)] = &[
+    (
+        "- Normal `foo status` without the App RTX env reads the wrong empty user cache.",
+        "Run `foo` with the App RTX variables; without them `foo status` reads the wrong empty user cache",
+    ),
+    (
+        "`https://tide.example/` is listed. The query against the site runs but returns no rows for May.",
+        "Queries on `https://tide.example/` return no rows for May",
+    ),
     // A measure whose unit the line has beside another number.
     (
         "Der Sockel war mit 12 cm bestellt, gebraucht hätte es 12,4 wegen der Dämmung",
