@@ -15,7 +15,7 @@ use super::{
     request_data::{self, BlockKind, DataBlock},
 };
 use crate::{
-    memory::address::Citation,
+    memory::{address::Citation, correction::shorten},
     model::{Message, ModelRequest, OutputSchema, Stage, prompt::PromptName},
 };
 
@@ -24,6 +24,9 @@ pub(super) const ITEMS_MAX: usize = 24;
 
 /// How many lines before and after a cited one are shown.
 const LINES_AROUND: usize = 2;
+
+/// How many characters are shown of a line that no item cites or lacks.
+const AROUND_CHARS_MAX: usize = 240;
 
 /// A shorter word, such as `PR` or `7`, is in many lines: another one has the same only this near.
 const NAME_CHARS_MIN: usize = 4;
@@ -96,11 +99,13 @@ struct ShownLines<'a> {
     blocks: &'a [DataBlock],
     /// The indices of block and line.
     places: BTreeSet<(usize, usize)>,
+    /// Of those the ones that are shown whole.
+    whole: BTreeSet<(usize, usize)>,
 }
 
 impl<'a> ShownLines<'a> {
     fn new(blocks: &'a [DataBlock]) -> Self {
-        Self { blocks, places: BTreeSet::new() }
+        Self { blocks, places: BTreeSet::new(), whole: BTreeSet::new() }
     }
 
     /// Shows the lines of an item; returns where the words are that its lines lack, if they are anywhere.
@@ -108,6 +113,7 @@ impl<'a> ShownLines<'a> {
         let cited: Vec<(usize, usize)> = item.citation.as_ref().map_or_else(Vec::new, |citation| {
             self.all_places().filter(|it| self.line(*it).citation.overlaps(citation)).collect()
         });
+        self.whole.extend(&cited);
         for &(b, l) in &cited {
             let lines = &self.blocks[b].lines;
             let around = if self.blocks[b].kind == BlockKind::Lines { LINES_AROUND } else { 0 };
@@ -146,6 +152,7 @@ impl<'a> ShownLines<'a> {
             };
             if let Some(place) = self.all_places().filter(has_it).min_by_key(distance) {
                 self.places.insert(place);
+                self.whole.insert(place);
                 let id = self.blocks[place.0].id_of(self.line(place));
                 let _ = write!(hints, " `{missing}` is in {id}.");
             }
@@ -164,7 +171,13 @@ impl<'a> ShownLines<'a> {
 
     fn into_blocks(self) -> Vec<DataBlock> {
         let blocks = self.blocks.iter().enumerate().map(|(b, block)| {
-            let lines = self.places.range((b, 0)..(b + 1, 0)).map(|it| block.lines[it.1].clone());
+            let lines = self.places.range((b, 0)..(b + 1, 0)).map(|place| {
+                let mut line = block.lines[place.1].clone();
+                if !self.whole.contains(place) {
+                    line.text = shorten(&line.text, AROUND_CHARS_MAX);
+                }
+                line
+            });
             DataBlock { lines: lines.collect(), ..block.clone() }
         });
         blocks.filter(|it| !it.lines.is_empty()).collect()
@@ -201,6 +214,7 @@ mod tests {
             .map(|it| match it {
                 10 => "## Pump house".to_owned(),
                 17 => "- line 17 of the PR".to_owned(),
+                32 => format!("- line 32 {}", "of the log ".repeat(40)),
                 30 => "- Ottilie paid the invoice".to_owned(),
                 _ => format!("- line {it}"),
             })
@@ -241,6 +255,10 @@ mod tests {
         assert_eq!(shown("2026-04-02:19", "`17` is in none of the cited lines").0, "");
         let (hint, lines) = shown("2026-04-02:1", "`Mona` is in none of the cited lines");
         assert_eq!((hint.as_str(), lines.len()), ("", 3));
+        let whole = shown("2026-04-02:32", "it is longer").1;
+        let around = shown("2026-04-02:31", "it is longer").1;
+        let chars = |lines: &[String]| lines.iter().map(|it| it.chars().count()).max();
+        assert_eq!((chars(&whole), chars(&around)), (Some(449), Some(237)));
         assert_eq!(shown("no lines", "the bullet cites no line"), (String::new(), Vec::new()));
     }
 
