@@ -1,8 +1,13 @@
-//! Names of months and weekdays, in the languages of `calendar.yaml`.
+//! Names of months and weekdays, in the languages of `calendar.yaml`, and what day a date without a year is.
 
 use std::{collections::HashMap, sync::LazyLock};
 
+use chrono::{Datelike as _, NaiveDate};
+
 use super::lexicon::{CALENDAR, LexiconWords};
+
+/// A day without a year that is further back is one of the next year.
+const PAST_DAYS_MAX: i64 = 180;
 
 /// Names and short forms of the months, in all languages, to their numbers.
 static MONTHS: LazyLock<HashMap<&'static [u8], u32>> = LazyLock::new(|| {
@@ -14,6 +19,16 @@ static MONTHS: LazyLock<HashMap<&'static [u8], u32>> = LazyLock::new(|| {
     }
     numbers
 });
+
+/// Returns the day that a date atom in its compared form means in a line of `date`: without a year, `--12-15`, it is
+/// the next one, or one of the last months.
+pub(crate) fn day_of(norm: &str, date: NaiveDate) -> Option<NaiveDate> {
+    let Some(month_day) = norm.strip_prefix("--") else { return norm.parse().ok() };
+    let of_year = |year: i32| format!("{year:04}-{month_day}").parse::<NaiveDate>().ok();
+    let this = of_year(date.year())?;
+    let is_past = (date - this).num_days() > PAST_DAYS_MAX;
+    if is_past { of_year(date.year() + 1) } else { Some(this) }
+}
 
 /// Returns the number of a month by one of its names or short forms in any language.
 pub(crate) fn month_number(word: &str) -> Option<u32> {

@@ -138,6 +138,7 @@ fn parse_statements(log: &SanitizedLog) -> ParsedLog {
         is_lead_of_quote: false,
         table: OpenTable::default(),
         timed: has_time_column(log, &day),
+        is_wrapped: may_be_wrapped(log),
         day,
         session: None,
         session_head: None,
@@ -148,6 +149,15 @@ fn parse_statements(log: &SanitizedLog) -> ParsedLog {
         at += reader.parse_next(&lines[at..]);
     }
     reader.page
+}
+
+/// Returns whether the lines of a log may be wrapped at some width: then none of its text is longer.
+fn may_be_wrapped(log: &SanitizedLog) -> bool {
+    const WIDTH_MAX: usize = 120;
+    let is_text =
+        |it: &&SanitizedLine| matches!(it.kind(), LineKind::ListItem { .. } | LineKind::Text);
+    let mut lines = log.lines().iter().filter(is_text);
+    lines.all(|it| it.text().chars().nth(WIDTH_MAX).is_none())
 }
 
 /// Returns a page with one bullet of a weekly file whose words occur in no log.
@@ -198,6 +208,8 @@ struct LogParser {
     day: String,
     /// Whether items begin with a time that only orders them.
     timed: bool,
+    /// Whether its lines may be wrapped: none is long.
+    is_wrapped: bool,
     /// The transcript that is being read, and its title.
     session: Option<usize>,
     session_head: Option<usize>,
@@ -227,12 +239,12 @@ impl LogParser {
                 1
             }
             LineKind::ListItem { indent, task, .. } => {
-                let taken = wrapped_line_count(lines);
+                let taken = self.wrapped_line_count(lines);
                 self.add_item(&lines[..taken], indent, task);
                 taken
             }
             LineKind::Text | LineKind::AfterComment { .. } => {
-                let taken = wrapped_line_count(lines);
+                let taken = self.wrapped_line_count(lines);
                 self.add_paragraph(&lines[..taken], StatementForm::Paragraph);
                 if taken == 1 && is_bold_title(line.words()) && opens_list(&lines[1..]) {
                     self.introduce_with_last(line.number());
@@ -255,6 +267,36 @@ impl LogParser {
                 1
             }
         }
+    }
+
+    /// Returns how many of the first lines are one wrapped statement.
+    fn wrapped_line_count(&self, lines: &[SanitizedLine]) -> usize {
+        /// After a shorter line the break was deliberate, and a new statement begins.
+        const WRAP_CHARS_MIN: usize = 50;
+        let is_task = matches!(lines[0].kind(), LineKind::ListItem { task: Some(_), .. });
+        let mut taken = 1;
+        while let Some(next) = lines.get(taken) {
+            let before = lines[taken - 1].words();
+            let is_indented = next.text().starts_with([' ', '\t']);
+            let is_filled = || {
+                before.chars().count() >= WRAP_CHARS_MIN
+                    && !before.ends_with(['.', '!', '?', '。', '！', '？'])
+                    && !scripts::is_mostly_spaceless(before)
+                    && (is_indented || (self.is_wrapped && !is_task))
+            };
+            let goes_on = next.kind() == LineKind::Text
+                && next.shape() != LineShape::TurnStart
+                && next.speaker() == lines[0].speaker()
+                && !is_machinery(next)
+                && !before.ends_with([':', '：'])
+                && label_len(next.words()) == 0
+                && (next.words().starts_with(char::is_lowercase) || is_filled());
+            if !goes_on || has_keep_mark(next.words()) || has_keep_mark(before) {
+                break;
+            }
+            taken += 1;
+        }
+        taken
     }
 
     /// Begins or ends a transcript. Its title is the name of the file, since its own heading is a time.
@@ -622,31 +664,6 @@ fn single_piece(text: &str) -> Vec<StatementPiece> {
     } else {
         vec![StatementPiece { start: 0, end: text.len(), starts_sentence: true }]
     }
-}
-
-/// Returns how many of the first lines are one wrapped statement.
-fn wrapped_line_count(lines: &[SanitizedLine]) -> usize {
-    /// After a shorter line the break was deliberate, and a new statement begins.
-    const WRAP_CHARS_MIN: usize = 50;
-    let mut taken = 1;
-    while let Some(next) = lines.get(taken) {
-        let before = lines[taken - 1].words();
-        let goes_on = next.kind() == LineKind::Text
-            && next.shape() != LineShape::TurnStart
-            && next.speaker() == lines[0].speaker()
-            && !is_machinery(next)
-            && !before.ends_with([':', '：'])
-            && label_len(next.words()) == 0
-            && (next.words().starts_with(char::is_lowercase)
-                || (before.chars().count() >= WRAP_CHARS_MIN
-                    && !before.ends_with(['.', '!', '?', '。', '！', '？'])
-                    && !scripts::is_mostly_spaceless(before)));
-        if !goes_on || has_keep_mark(next.words()) || has_keep_mark(before) {
-            break;
-        }
-        taken += 1;
-    }
-    taken
 }
 
 /// The longest topic of a parent item, in characters; of a longer one its label or first clause is enough.

@@ -9,6 +9,8 @@
 //! `The launch moved from 1 to 8 December` ends what plans a launch for another day: all words before `moved`, or
 //! after it if nothing is before, must be in the older line, which must name a day that was to come.
 //!
+//! `The decision of the 13th is off` ends what was decided on that day about the same.
+//!
 //! `The admin page moved from port 8090 to 8095` ends every line that has 8090 for the admin page, plan or not.
 
 use std::{
@@ -16,7 +18,7 @@ use std::{
     sync::LazyLock,
 };
 
-use chrono::{Datelike as _, NaiveDate};
+use chrono::{Datelike as _, Months, NaiveDate};
 
 use super::{blocks::has_keep_mark, word_list::WordList};
 use crate::{
@@ -54,9 +56,6 @@ const MOVED_STEMS_MAX: usize = 4;
 
 /// The shortest value that is told apart from others, in bytes: `8090`, `4.2`.
 const VALUE_BYTES_MIN: usize = 3;
-
-/// A day without a year that is further back is one of the next year.
-const PAST_DAYS_MAX: i64 = 180;
 
 /// Words that open or end something, folded as those of a line are.
 pub(crate) static END_WORDS: LazyLock<EndWords> = LazyLock::new(|| {
@@ -106,6 +105,15 @@ pub(crate) struct Replacement {
     content: BTreeSet<String>,
     moved: Option<MovedPlan>,
     changed: Option<ChangedValue>,
+    revoked: Option<Revocation>,
+}
+
+/// A decision that was taken back.
+enum Revocation {
+    /// Of that day.
+    OfDay(NaiveDate),
+    /// With these stems.
+    Named(BTreeSet<String>),
 }
 
 /// A value that was exchanged for another one. A value is a word with a digit.
@@ -152,6 +160,7 @@ pub(crate) fn may_replace(line: &str, words: &WordList) -> bool {
             &SEARCH.correction_words,
             &SEARCH.move_words,
             &SEARCH.value_change_words,
+            &SEARCH.revoked_words,
         ];
         let own = ["after", "doch"];
         lists
@@ -212,7 +221,8 @@ impl Replacement {
         is_whole_line |= is_correction;
         // `Moved from 1 to 8 December` exchanges days.
         let changed = if moved.is_none() { ChangedValue::of(line, &all) } else { None };
-        let says_nothing = gone.is_empty() && removed.is_empty();
+        let revoked = Revocation::of(&all, date);
+        let says_nothing = gone.is_empty() && removed.is_empty() && revoked.is_none();
         if !is_whole_line && says_nothing && moved.is_none() && changed.is_none() {
             return None;
         }
@@ -227,6 +237,7 @@ impl Replacement {
             content,
             moved,
             changed,
+            revoked,
         })
     }
 
@@ -237,7 +248,8 @@ impl Replacement {
 
     /// Returns the stems of which a line that this ends has at least one.
     pub(crate) fn stems(&self) -> impl Iterator<Item = &str> {
-        let whole = self.is_whole_line.then_some(&self.content);
+        let is_whole = self.is_whole_line || self.revoked.is_some();
+        let whole = is_whole.then_some(&self.content);
         let moved = self.moved.iter().flat_map(|it| &it.subject);
         let changed = self.changed.iter().flat_map(|it| &it.subject);
         self.gone
@@ -274,6 +286,9 @@ impl Replacement {
             return false;
         }
         let content = content_stems(folded());
+        if self.revoked.as_ref().is_some_and(|it| it.ends(older.date, &content, &self.content)) {
+            return true;
+        }
         let shared: Vec<&String> = content.intersection(&self.content).collect();
         let is_removed = |span: &BTreeSet<String>, is_name: &mut dyn FnMut(&str) -> bool| {
             span.is_subset(&content) && span.iter().any(|it| is_name(it))
@@ -303,6 +318,69 @@ fn dropped_after_all(all: &[LineWord], at: usize) -> BTreeSet<String> {
     words.unwrap_or_default().iter().map(|it| it.folded.clone()).collect()
 }
 
+impl Revocation {
+    /// Reads which decision a line of a day takes back.
+    fn of(all: &[LineWord], date: NaiveDate) -> Option<Self> {
+        const BETWEEN_MAX: usize = 4;
+        let is =
+            |at: usize, list: &[&str]| all.get(at).is_some_and(|it| list.contains(&&it.folded[..]));
+        let mut nouns = (0..all.len()).filter(|it| is(*it, &SEARCH.revocable_words));
+        nouns.find_map(|noun| {
+            if all[noun].ends_clause {
+                return None;
+            }
+            if is(noun + 1, &SEARCH.revoked_words) && all[noun + 1].ends_clause {
+                let named = stems_of(&all[noun + 2..]);
+                return (noun < CORRECTION_WORDS_MAX && named.len() >= SHARED_MIN)
+                    .then_some(Self::Named(named));
+            }
+            let end =
+                (noun + 1..all.len()).find(|it| all[*it].ends_clause && !is_ordinal(&all[*it]));
+            let within =
+                noun + 1..(noun + 1 + 2 * BETWEEN_MAX).min(end.map_or(all.len(), |it| it + 1));
+            let day_at = within.clone().take(BETWEEN_MAX).find(|it| is_day_number(&all[*it]))?;
+            let mut behind = day_at + 1..within.end;
+            let ended = behind.find(|it| is(*it, &SEARCH.revoked_words))?;
+            let is_denied = is_denied(all, ended);
+            (!is_denied).then(|| day_before(&all[day_at].folded, date)).flatten().map(Self::OfDay)
+        })
+    }
+
+    /// Returns whether this takes back what a plan of a day with these stems says. `newer` are the stems of the whole
+    /// line that takes it back.
+    fn ends(&self, day: NaiveDate, older: &BTreeSet<String>, newer: &BTreeSet<String>) -> bool {
+        match self {
+            Self::OfDay(it) => *it == day && !older.is_disjoint(newer),
+            Self::Named(it) => {
+                let shared = it.intersection(older).count();
+                shared >= SHARED_MIN && shared * 2 >= it.len().min(older.len())
+            }
+        }
+    }
+}
+
+/// Returns whether a word is a day of a month: `13`, `13th`.
+fn is_day_number(word: &LineWord) -> bool {
+    day_number(&word.folded).is_some()
+}
+
+fn day_number(word: &str) -> Option<u32> {
+    let digits = ["st", "nd", "rd", "th"].iter().find_map(|it| word.strip_suffix(it));
+    digits.unwrap_or(word).parse().ok().filter(|it| (1..=31).contains(it))
+}
+
+/// Returns whether the mark after a word is that of an ordinal number: `vom 13. ist hinfällig`.
+fn is_ordinal(word: &LineWord) -> bool {
+    word.folded.len() <= 2 && is_day_number(word)
+}
+
+/// Returns the last day before a date that has a number in its month.
+fn day_before(number: &str, date: NaiveDate) -> Option<NaiveDate> {
+    let number = day_number(number)?;
+    let months = std::iter::successors(Some(date), |it| it.checked_sub_months(Months::new(1)));
+    months.take(3).filter_map(|it| it.with_day(number)).find(|it| *it < date)
+}
+
 impl MovedPlan {
     /// Reads what a line of a day says was moved to another one.
     fn of(line: &str, all: &[LineWord], date: NaiveDate) -> Option<Self> {
@@ -325,7 +403,7 @@ impl MovedPlan {
         };
         let is_next = words::lowercase_runs(&behind[..date_atom.start]).all(|it| says_no_more(&it))
             && !behind[..date_atom.start].contains(['.', ';']);
-        let day = day_of(&date_atom.norm(behind), date).filter(|_| is_next)?;
+        let day = calendar::day_of(&date_atom.norm(behind), date).filter(|_| is_next)?;
         let clause = (0..at).rev().find(|it| all[*it].ends_clause).map_or(0, |it| it + 1);
         let before = stems_of(&all[clause..at]);
         let is_end = |it: &usize| is(*it, &SEARCH.span_ends) || all[it - 1].ends_clause;
@@ -339,7 +417,7 @@ impl MovedPlan {
         let atoms = atom::find_atoms(older.text);
         let dates = atoms.iter().filter(|it| it.kind == AtomKind::Date);
         let days: Vec<NaiveDate> =
-            dates.filter_map(|it| day_of(&it.norm(older.text), older.date)).collect();
+            dates.filter_map(|it| calendar::day_of(&it.norm(older.text), older.date)).collect();
         if days.contains(&self.day) || !days.iter().any(|it| *it >= older.date) {
             return false;
         }
@@ -425,15 +503,6 @@ impl ChangedValue {
 
 fn has_digit(word: &LineWord) -> bool {
     word.folded.contains(|c: char| c.is_ascii_digit())
-}
-
-/// Returns the day that a date means in a line of `date`: without a year it is the next one, or one of the last months.
-fn day_of(norm: &str, date: NaiveDate) -> Option<NaiveDate> {
-    let Some(month_day) = norm.strip_prefix("--") else { return norm.parse().ok() };
-    let of_year = |year: i32| format!("{year:04}-{month_day}").parse::<NaiveDate>().ok();
-    let this = of_year(date.year())?;
-    let is_past = (date - this).num_days() > PAST_DAYS_MAX;
-    if is_past { of_year(date.year() + 1) } else { Some(this) }
 }
 
 /// Returns whether a word is denied.
@@ -580,6 +649,22 @@ mod tests {
             "Switched from Hetzner to Netcup",
             "The newsletter was sent",
             "Deleted the newsletter of March",
+        ] {
+            check(plan, newer, false);
+        }
+        for newer in [
+            "Looked at Brevo again: it loses mails. The decision of the 2nd is off",
+            "Brevo: die Entscheidung vom 2. ist hinfällig",
+            "Decision revoked: send the newsletter with Brevo",
+        ] {
+            check(plan, newer, true);
+        }
+        for newer in [
+            "Looked at Brevo again: it loses mails. The decision of the 3rd is off",
+            "Looked at Postmark again. The decision of the 2nd is off",
+            "Looked at Brevo again. The decision of the 2nd is not off",
+            "Brevo: the decision of the 2nd went out to all. Postmark is off",
+            "Decision revoked: paint the fence",
         ] {
             check(plan, newer, false);
         }

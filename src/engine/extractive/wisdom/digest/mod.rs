@@ -622,7 +622,9 @@ impl<'a> DigestChoice<'a> {
                 let project = self.project_of(it);
                 let (day, first) = project.map_or((it.day, at), |it| projects[&it]);
                 let is_news = project.is_none_or(|it| self.definitions.get(&it) != Some(&at));
-                (it.section(), Reverse(it.is_boundary), Reverse(day), first, is_news, at)
+                let due = it.due.filter(|it| *it < NaiveDate::MAX);
+                let due = (due.is_none(), due);
+                (it.section(), Reverse(it.is_boundary), due, Reverse(day), first, is_news, at)
             })
             .collect();
         order.sort_unstable();

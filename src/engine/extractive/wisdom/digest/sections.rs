@@ -20,7 +20,7 @@ use crate::{
         statement::StatementKind,
         wisdom::WisdomSection,
     },
-    text::lexicon::WISDOM,
+    text::{lexicon::WISDOM, sentences::sentence_ranges},
 };
 
 /// The longest statement about a place, in words: a longer one is a story.
@@ -220,6 +220,20 @@ fn says_rule(statement: &LogStatement, text: &str, words: &WordList) -> bool {
         !words.has(cue_phrases::LIMITS) && atom::find_atoms(text).iter().any(priced)
     };
     is_early && !is_other && !is_price() && !asks_once(words) && is_lasting(text, words)
+}
+
+/// Returns whether a sentence of a statement that reports something is an order: `Bea burnt her hand. From now on long
+/// gloves at both ovens`.
+pub(super) fn has_rule_sentence(statement: &LogStatement, text: &str) -> bool {
+    const WORDS_MIN: usize = 4;
+    sentence_ranges(text).into_iter().any(|(start, end)| {
+        // What follows a colon is the reason.
+        let order = text[start..end].split([':', '：']).next().unwrap_or_default();
+        let words = WordList::of(order);
+        words.len() >= WORDS_MIN
+            && words.opens_with(cue_phrases::RULE_OPENERS)
+            && says_rule(statement, order, &words)
+    })
 }
 
 /// Returns whether a text begins with what somebody does from now on; `In future releases we may` only plans.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeSet};
 use chrono::{Days, NaiveDate};
 
 use super::sections::{
-    StatementRole, decides_label, is_passing, role_of, section_of, sets_boundary,
+    StatementRole, decides_label, has_rule_sentence, is_passing, role_of, section_of, sets_boundary,
 };
 use super::{
     DigestInput, KeptOut,
@@ -37,16 +37,19 @@ use crate::{
     memory::{
         address::{Address, Citation},
         atom::{self, AtomKind},
+        authorship::Speaker,
         bare_words,
         statement::StatementKind,
         wisdom::WisdomSection,
     },
     text::{
+        calendar,
         hash::{HashedMap, hash_bytes},
         lexicon::{CUES, WISDOM},
         pieces::refers_back,
         sentences::sentence_ranges,
         stems::english_stem,
+        words,
     },
 };
 
@@ -405,6 +408,13 @@ impl StatementCollector {
         if is_state && self.describes_person(words) {
             return StatementRole { kind: StatementKind::Profile, factor: role.factor.max(1.3) };
         }
+        let may_order = role.kind == StatementKind::State
+            && statement.task.is_none()
+            && statement.speaker != Some(Speaker::Assistant)
+            && !titles::is_former(page, statement);
+        if may_order && has_rule_sentence(statement, own) {
+            return StatementRole { kind: StatementKind::Rule, factor: role.factor.max(1.3) };
+        }
         role
     }
 
@@ -542,7 +552,7 @@ impl StatementCollector {
             order: self.found.len(),
             names: names_in(own),
             subject,
-            due: due_day(section, &words, own, statement.keep),
+            due: due_day(section, &words, own, (day, statement.keep)),
             holds_until: is_of_moment.then(|| last_news_day(own, &words, day)).flatten(),
             keys: key.into_iter().collect(),
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
@@ -675,16 +685,27 @@ fn last_news_day(text: &str, words: &WordList, day: NaiveDate) -> Option<NaiveDa
     last_day_in(text).is_none().then(|| day.checked_add_days(days)).flatten()
 }
 
-/// Returns the day on which an open item is due.
+/// Returns the day on which an open item of a day is due: `pay the trip by 15 December`.
 fn due_day(
     section: WisdomSection,
     words: &WordList,
     own: &str,
-    is_kept: bool,
+    (day, is_kept): (NaiveDate, bool),
 ) -> Option<NaiveDate> {
-    let is_due = section == WisdomSection::Open && words.has(cue_phrases::DEADLINE);
-    let named = is_due.then(|| last_day_in(own)).flatten();
-    if is_kept { Some(NaiveDate::MAX) } else { named }
+    if is_kept {
+        return Some(NaiveDate::MAX);
+    }
+    if section != WisdomSection::Open {
+        return None;
+    }
+    let is_due = words.has(cue_phrases::DEADLINE);
+    let is_limit = |it: &atom::Atom| {
+        let before = words::lowercase_runs(&own[..it.start]).last();
+        before.is_some_and(|it| WISDOM.due_words.contains(&&it[..]))
+    };
+    let dates = atom::find_atoms(own).into_iter().filter(|it| it.kind == AtomKind::Date);
+    let limits = dates.filter(|it| is_due || is_limit(it));
+    limits.filter_map(|it| calendar::day_of(&it.norm(own), day)).max()
 }
 
 /// Returns the last day that a text names.
