@@ -575,7 +575,9 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         let found = atoms.partition_point(|it| it.end <= at);
         atoms.get(found).is_some_and(|it| it.start <= at && of.contains(&it.kind))
     };
-    let listed = cited.list_counts();
+    let mut listed = cited.list_counts();
+    // The item itself may name what it counts, each of which is checked.
+    listed.extend(list_counts::of_line(&text));
     let counts_items = |it: &Quantity| listed.iter().any(|count| it.counts(*count));
     let is_counted = |it: &Quantity| {
         is_part_of(it.start, VERBATIM_KINDS)

@@ -76,6 +76,10 @@ fn what_only_looks_alike_is_not_supported() {
             "None of the hints is sensible",
         ),
         ("- Deployed web/admin/api to the new box", "Four services run on the new box"),
+        (
+            "- 已安装技能:\n  - tide-sync: 同步\n  - pier-view: 显示\n- 根目录: /srv/tide",
+            "已安装 tide-sync、pier-view 五个技能",
+        ),
         ("# Garden Watch\n\n- The sensor is offline", "The sensor of GT is offline"),
         ("- Tier 1 clients pay 40 EUR", "T2 clients pay 40 EUR"),
         ("- Moved memory/2026/tide.md to the box", "Three files moved to the box"),
@@ -740,6 +744,10 @@ fn verdict_on_log(lines: &str, bullet: &str) -> String {
 
 /// Lines, and what a careful writer makes of them.
 const RETOLD: &[(&str, &str)] = &[
+    (
+        "## 安装完成\n- 已安装技能:\n  - tide-sync: 同步\n  - pier-view: 显示\n  - buoy-log: 记录\n- 根目录: /srv/tide",
+        "安装完成，含 tide-sync、pier-view、buoy-log 三个技能，根目录 /srv/tide",
+    ),
     (
         "- Normal `foo status` without the App RTX env reads the wrong empty user cache.",
         "Run `foo` with the App RTX variables; without them `foo status` reads the wrong empty user cache",

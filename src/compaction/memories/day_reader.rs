@@ -17,7 +17,7 @@ use crate::compaction::{
     cited_records::CitedRecords,
     error::{JobFailure, ask_engine},
     grounding::{
-        self,
+        self, LineLookup as _,
         people::{self, LogsWithPeople},
     },
     journal::commit::RecordedChanges,
@@ -33,6 +33,7 @@ use crate::{
     engine::{Engine, ExtractInput, Extraction, MemoryDraft, StatementDraft},
     memory::{
         address::{Address, Citation, Stem},
+        authorship::OriginReason,
         decision::Decisions,
         item::Item,
         statement,
@@ -334,14 +335,18 @@ impl DayContext<'_> {
         let lines = self.with_people(&logs);
         check_statement(draft, &lines, self.is_known_topic(&draft.topic))
             .map_err(|it| it.reason)?;
-        match grounding::is_external(&draft.text, &draft.citation, &*logs) {
-            Some(true) => {
-                Err("its lines are quotes, code or the output of a program: cite a line \
-                               in somebody's own words that says so, or leave the item out"
-                    .to_owned())
-            }
-            _ => Ok(()),
+        if grounding::is_external(&draft.text, &draft.citation, &*logs) != Some(true) {
+            return Ok(());
         }
+        let cited = draft.citation.addresses().filter_map(|it| (*logs).line(&it.stem, it.line));
+        let reasons: BTreeSet<&str> =
+            cited.filter_map(|it| it.origin_reason()).map(OriginReason::name).collect();
+        let reasons: Vec<&str> = reasons.into_iter().collect();
+        Err(format!(
+            "what it says is in nobody's own words ({}): cite a line in somebody's own words that \
+             says so, or leave the item out",
+            reasons.join(", ")
+        ))
     }
 
     /// Returns whether a memory is about a topic.
