@@ -39,6 +39,8 @@ pub struct RunReport {
     pub finished: Vec<String>,
     /// Generated files that may be damaged and wait for a person, as they are at the end.
     pub held: Vec<DamagedFile>,
+    /// Files that were not read, as they are at the end, with what to do.
+    pub unread: Vec<DamagedFile>,
     /// Why logs that are old enough were not moved.
     pub archive_held: Option<String>,
     /// Amounts and days in the lines that items of a model cite, over all jobs.

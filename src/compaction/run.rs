@@ -26,7 +26,7 @@ use crate::{
     parallel,
     store::{
         db::lineage::jobs::{JobOutcome, RunId},
-        fs::private_folder,
+        fs::{inventory::FileProblem, private_folder},
     },
 };
 
@@ -93,6 +93,7 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
         self.drop_used_replies(&selection, &done.plan)?;
         self.context.refresh_wisdom_block()?;
         done.report.held = damaged_files(&done.snapshot);
+        done.report.unread = unread_files(&done);
         done.report.pruned = Journal::new(self.context).prune(now)?;
         if let Some(before) = files_before {
             let RunContext { vault, settings, .. } = *self.context;
@@ -312,6 +313,15 @@ impl<'c, 'a> CompactionRun<'c, 'a> {
 fn damaged_files(view: &RootSnapshot) -> Vec<DamagedFile> {
     let damaged = view.record.damaged.iter();
     damaged.map(|(path, why)| DamagedFile { path: path.clone(), reason: why.to_string() }).collect()
+}
+
+/// Returns the files that were not read and do not wait for a person.
+fn unread_files(done: &RunOutcome) -> Vec<DamagedFile> {
+    let is_held = |path: &str| done.report.held.iter().any(|it| it.path == path);
+    let problems = done.snapshot.inventory.problems.iter().chain(&done.plan.problems);
+    let unread = problems.filter(|it| !is_held(&it.path));
+    let file = |it: &FileProblem| DamagedFile { path: it.path.clone(), reason: it.reason.clone() };
+    unread.map(file).collect()
 }
 
 /// Returns whether a day of the week failed in this run: its facts would be missing from the

@@ -275,6 +275,7 @@ fn is_idle(report: &RunReport) -> bool {
         unanswered,
         finished,
         held,
+        unread,
         archive_held,
         amounts: _,
         amounts_kept: _,
@@ -284,6 +285,8 @@ fn is_idle(report: &RunReport) -> bool {
     jobs.is_empty()
         && lists.iter().all(|it| it.is_empty())
         && held.is_empty()
+        // They are named again in each run.
+        && unread.is_empty()
         && model.is_none()
         && archive_held.is_none()
         && *left + *unanswered + *pruned == 0

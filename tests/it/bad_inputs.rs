@@ -57,6 +57,12 @@ fn check_left_alone(name: &str, path: &str, make: impl Fn(&Root), reason: &str) 
     let line = status.stdout.lines().find(|it| it.trim_start().starts_with(&format!("{path}:")));
     let line = line.unwrap_or_else(|| panic!("{name}: {path} is not reported\n{status}"));
     assert!(line.contains(reason), "{name}: {line}");
+    let again = root.run(&["compact", "--json"]).json();
+    let is_named = |list: &str| {
+        let files = again[list].as_array().unwrap();
+        files.iter().any(|it| it["path"] == path && it["reason"].as_str().unwrap().contains(reason))
+    };
+    assert!(is_named("unread") || is_named("held"), "{name}: {again}");
     assert_eq!(root.run(&["doctor"]).code, 1, "{name}");
     assert_eq!(length(&root), before, "{name}");
 }

@@ -13,14 +13,14 @@ use std::{
 
 use chrono::NaiveDate;
 
-use self::report::{RequestedPeriod, exit_code, show_report};
+use self::report::{JsonReport, Requested, RequestedPeriod, exit_code, show_report};
 use super::{GlobalArgs, ui::Ui};
 use crate::{
     compaction::{
         self, RunOutcome,
         integrity::vanished_files,
         plan::{RedoFrom, Selection},
-        report::RunReport,
+        report::{DamagedFile, RunReport},
         up_to_date,
     },
     config::settings::Keep,
@@ -143,7 +143,8 @@ pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandRe
             call.now,
         )
     {
-        show_report(&RunReport::default(), &current.plan, current.has_logs, None, ui);
+        let requested = Requested { tier: None, period: None };
+        show_report(&RunReport::default(), &current.plan, current.has_logs, requested, ui);
         embed_new_lines(&call, &root, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
@@ -158,17 +159,21 @@ pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandRe
         ui.detail(format!("dropped {} versions older than {span}", report.pruned));
     }
     let inventory = &view.inventory;
-    let requested = args.period.map(|it| RequestedPeriod::new(it, inventory));
-    show_report(&report, &plan, !inventory.logs.is_empty(), requested, ui);
-    if report.jobs.is_empty() && args.period.is_some() && !ui.is_json() {
-        let all = compaction::plan_snapshot(
-            &view,
-            &root.settings,
-            engine.id(),
-            &Selection::default(),
-            call.now,
-        );
-        if let Some(line) = report::others_due(&all) {
+    let period = args.period.map(|it| RequestedPeriod::new(it, inventory));
+    let requested = Requested { tier: args.tier.map(TierArg::tier), period };
+    // What else is due, which the user did not ask for.
+    let all = (!up_to_date::is_full_selection(&selection)).then(|| {
+        let whole = Selection::default();
+        compaction::plan_snapshot(&view, &root.settings, engine.id(), &whole, call.now)
+    });
+    let left = all.as_ref().unwrap_or(&plan);
+    if ui.is_json() {
+        ui.json(&JsonReport::new(&report, left));
+    } else {
+        show_report(&report, &plan, !inventory.logs.is_empty(), requested, ui);
+        if let Some(line) = all.and_then(|it| report::others_due(&it))
+            && report.jobs.is_empty()
+        {
             ui.note(line);
         }
     }
@@ -179,10 +184,23 @@ pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandRe
     Ok(exit_code(&report, &plan))
 }
 
-/// Warns about files that were not written, and about a model that is unavailable.
+/// How many files that were not read are named.
+const UNREAD_NAMED_MAX: usize = 5;
+
+/// Warns about files that were not written or not read, and about a model that is unavailable.
 fn warn_of_held_work(report: &RunReport, ui: &Ui) {
     for held in &report.held {
         ui.warn(format!("{} {}", held.path, held.reason));
+    }
+    for unread in report.unread.iter().take(UNREAD_NAMED_MAX) {
+        let DamagedFile { path, reason } = unread;
+        // Most reasons name the file.
+        let is_named = reason.contains(&path[..]);
+        let what = if is_named { reason.clone() } else { format!("{path}: {reason}") };
+        ui.warn(format!("not read: {what}"));
+    }
+    if let more @ 1.. = report.unread.len().saturating_sub(UNREAD_NAMED_MAX) {
+        ui.warn(format!("not read: {more} more; `memoird status` names them"));
     }
     if let Some(why) = &report.model {
         let waits =

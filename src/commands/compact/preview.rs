@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::report::{self, RequestedPeriod, nothing_to_do};
+use super::report::{self, Requested, RequestedPeriod, nothing_to_do};
 use crate::{
     commands::ui::Ui,
     compaction::{
@@ -126,12 +126,18 @@ pub(super) fn dry_run(
     let forecast = forecast::forecast(call, root, &view, &plan)?;
     let others_due = report::others_due(&all);
     let preview = RunPreview { plan, snapshot: view, archived, archive_held, forecast, others_due };
-    preview.show(selection.period, &root.vault, ui)
+    let tier = selection.tiers.first().copied();
+    preview.show((tier, selection.period), &root.vault, ui)
 }
 
 impl RunPreview {
-    /// Shows the plan; `period` is the one that the user asked for.
-    fn show(self, period: Option<Period>, vault: &Vault, ui: &Ui) -> CommandResult<()> {
+    /// Shows the plan; tier and period are those that the user asked for.
+    fn show(
+        self,
+        (tier, period): (Option<Tier>, Option<Period>),
+        vault: &Vault,
+        ui: &Ui,
+    ) -> CommandResult<()> {
         let Self { plan, snapshot: view, archived, archive_held, forecast, others_due } = self;
         let mut jobs = Vec::new();
         for job in &plan.jobs {
@@ -169,9 +175,10 @@ impl RunPreview {
             ui.note(format!("not archiving now: {why}"));
         }
         if jobs.is_empty() && plan.due_after.is_empty() {
-            let requested = period.map(|it| RequestedPeriod::new(it, &view.inventory));
+            let asked = period.map(|it| RequestedPeriod::new(it, &view.inventory));
+            let requested = Requested { tier, period: asked };
             ui.note(nothing_to_do(&plan, !view.inventory.logs.is_empty(), requested));
-            if let Some(line) = others_due.filter(|_| period.is_some()) {
+            if let Some(line) = others_due.filter(|_| period.is_some() || tier.is_some()) {
                 ui.note(line);
             }
             return Ok(());

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, process::ExitCode};
 
+use serde::Serialize;
+
 use crate::{
     commands::ui::Ui,
     compaction::{
@@ -27,16 +29,52 @@ impl RequestedPeriod {
     }
 }
 
+/// What a person asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Requested {
+    pub(super) tier: Option<Tier>,
+    pub(super) period: Option<RequestedPeriod>,
+}
+
+/// What a run did, and what is still due, as JSON.
+#[derive(Serialize)]
+pub(super) struct JsonReport<'a> {
+    #[serde(flatten)]
+    report: &'a RunReport,
+    /// What is due in the whole folder now.
+    due: Vec<DueJob>,
+}
+
+#[derive(Serialize)]
+struct DueJob {
+    tier: &'static str,
+    period: String,
+}
+
+impl<'a> JsonReport<'a> {
+    /// `plan` is that of the whole folder after the run.
+    pub(super) fn new(report: &'a RunReport, plan: &CompactionPlan) -> Self {
+        let due = due_jobs(plan)
+            .map(|(tier, period)| DueJob { tier: tier.name(), period: period.to_string() });
+        Self { report, due: due.collect() }
+    }
+}
+
+/// Returns what is due, also after other jobs.
+fn due_jobs(plan: &CompactionPlan) -> impl Iterator<Item = (Tier, Period)> {
+    plan.jobs.iter().map(|it| (it.tier, it.period)).chain(plan.due_after.iter().copied())
+}
+
 /// Shows what a run did.
 pub(super) fn show_report(
     report: &RunReport,
     plan: &CompactionPlan,
     has_logs: bool,
-    requested: Option<RequestedPeriod>,
+    requested: Requested,
     ui: &Ui,
 ) {
     if ui.is_json() {
-        ui.json(report);
+        ui.json(&JsonReport::new(report, plan));
         return;
     }
     let shown = report
@@ -170,11 +208,8 @@ fn report_row(job: &JobReport) -> Vec<String> {
 }
 
 /// Returns a sentence that says why there is nothing to do, and what comes next.
-pub(super) fn nothing_to_do(
-    plan: &CompactionPlan,
-    has_logs: bool,
-    requested: Option<RequestedPeriod>,
-) -> String {
+pub(super) fn nothing_to_do(plan: &CompactionPlan, has_logs: bool, requested: Requested) -> String {
+    let Requested { tier, period: requested } = requested;
     if !has_logs {
         return "nothing to do: there are no logs yet (`memoird log TEXT` writes one)".to_owned();
     }
@@ -200,7 +235,10 @@ pub(super) fn nothing_to_do(
     let what = match requested {
         Some(it) if next.is_none() => format!("nothing to do: {} is up to date", it.period),
         Some(_) => "nothing to do".to_owned(),
-        None => "nothing to do: all closed periods are up to date".to_owned(),
+        None => match tier {
+            Some(tier) => format!("nothing to do: {tier} is up to date"),
+            None => "nothing to do: all closed periods are up to date".to_owned(),
+        },
     };
     let up_to_date = match next {
         Some(next) => format!("{what}; {} {} is {}", next.tier, next.period, next.cause),
@@ -212,8 +250,8 @@ pub(super) fn nothing_to_do(
 /// Returns a sentence about the jobs that are due although a requested period is not; `None` without any.
 pub(super) fn others_due(all: &CompactionPlan) -> Option<String> {
     const NAMED_MAX: usize = 3;
-    let jobs = all.jobs.iter().map(|it| (it.tier, it.period)).chain(all.due_after.iter().copied());
-    let names: Vec<String> = jobs.map(|(tier, period)| format!("{tier} {period}")).collect();
+    let names: Vec<String> =
+        due_jobs(all).map(|(tier, period)| format!("{tier} {period}")).collect();
     let first = names[..names.len().min(NAMED_MAX)].join(", ");
     let more = match names.len().saturating_sub(NAMED_MAX) {
         0 => String::new(),
