@@ -250,11 +250,13 @@ fn plain_value(value: &Value) -> String {
 
 #[test]
 fn links_lead_to_files_and_headings() {
-    let link = Regex::new(r"\]\(([^()\s]+)\)").unwrap();
+    // In the text, or defined on a line of its own.
+    let link = Regex::new(r"(?m)\]\(([^()\s]+)\)|^\[[^\]\n]+\]: (\S+)$").unwrap();
     let mut broken = Vec::new();
     for page in pages() {
         let text = without_code(&read(&page));
-        for target in link.captures_iter(&text).map(|it| it.get(1).unwrap().as_str()) {
+        let targets = link.captures_iter(&text).map(|it| it.get(1).or(it.get(2)).unwrap().as_str());
+        for target in targets {
             if target.contains("://") || target.starts_with("mailto:") {
                 continue;
             }
