@@ -283,6 +283,15 @@ fn the_book_lists_each_of_its_pages() {
     }
 }
 
+#[test]
+fn the_page_of_schemas_lists_each_file() {
+    let page = read(&project("docs/src/reference/schemas.md"));
+    for entry in fs::read_dir(project("schema")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(page.contains(&format!("| `{name}` |")), "schemas.md lacks {name}");
+    }
+}
+
 /// Returns a page without what is in code blocks and code spans.
 fn without_code(text: &str) -> String {
     let prose = outside_blocks(text);
