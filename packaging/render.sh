@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fills in the templates of this folder: version, address and maintainer from Cargo.toml, and the
+# Fills in the templates of this folder: version, addresses and maintainer from Cargo.toml, and the
 # checksums of a release.
 #
 #   packaging/render.sh OUT [SHA256SUMS]
@@ -23,11 +23,12 @@ manifest() {
 # One by one: of several in one command only the last failure would count.
 version=$(manifest version)
 repository=$(manifest repository)
+homepage=$(manifest homepage)
 maintainer=$(manifest authors | sed 's/[&|\\]/\\&/g')
 
 # Copies a template with its @WORDS@ filled in.
 render() {
-  script="s|@VERSION@|$version|g;s|@REPOSITORY@|$repository|g;s|@MAINTAINER@|$maintainer|g"
+  script="s|@VERSION@|$version|g;s|@REPOSITORY@|$repository|g;s|@HOMEPAGE@|$homepage|g;s|@MAINTAINER@|$maintainer|g"
   # shellcheck disable=SC2013 # words, not lines
   for word in $(grep -o '@SHA256:[a-z0-9_-]*@' "$1" | sort -u); do
     target=${word#@SHA256:} target=${target%@}

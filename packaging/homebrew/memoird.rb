@@ -1,11 +1,11 @@
 # Homebrew formula: the archives of a release, with man pages and completions.
 #
-# A template: `packaging/render.sh` fills in version, address and checksums, and a release contains the
+# A template: `packaging/render.sh` fills in version, addresses and checksums, and a release contains the
 # result. It belongs into a tap (a repository `homebrew-NAME` with a folder `Formula`); then
 # `brew install OWNER/NAME/memoird`. `memoird service install` writes the launch agent, or the systemd unit.
 class Memoird < Formula
   desc "Long-term memory from daily logs, every line traced to its source"
-  homepage "@REPOSITORY@"
+  homepage "@HOMEPAGE@"
   version "@VERSION@"
   license any_of: ["MIT", "Apache-2.0"]
 

@@ -1,4 +1,4 @@
-# Nix flake: builds memoird from source; version and address come from Cargo.toml.
+# Nix flake: builds memoird from source; version and homepage come from Cargo.toml.
 #
 #   nix run 'git+file:.?dir=packaging/nix' -- demo     in a checkout
 #   nix profile install 'ADDRESS?dir=packaging/nix'    ADDRESS is that of the repository, as Nix writes it
@@ -46,8 +46,7 @@
                 --fish <($out/bin/memoird completions fish)
             '';
             meta = {
-              inherit (manifest) description;
-              homepage = manifest.repository;
+              inherit (manifest) description homepage;
               license = with pkgs.lib.licenses; [
                 mit
                 asl20

@@ -250,11 +250,13 @@ fn plain_value(value: &Value) -> String {
 
 #[test]
 fn links_lead_to_files_and_headings() {
-    let link = Regex::new(r"\]\(([^()\s]+)\)").unwrap();
+    // In the text, or defined on a line of its own.
+    let link = Regex::new(r"(?m)\]\(([^()\s]+)\)|^\[[^\]\n]+\]: (\S+)$").unwrap();
     let mut broken = Vec::new();
     for page in pages() {
         let text = without_code(&read(&page));
-        for target in link.captures_iter(&text).map(|it| it.get(1).unwrap().as_str()) {
+        let targets = link.captures_iter(&text).map(|it| it.get(1).or(it.get(2)).unwrap().as_str());
+        for target in targets {
             if target.contains("://") || target.starts_with("mailto:") {
                 continue;
             }
@@ -278,6 +280,15 @@ fn the_book_lists_each_of_its_pages() {
     for page in pages().iter().filter_map(|it| it.strip_prefix(&book).ok()) {
         let name = page.to_str().unwrap();
         assert!(name == "SUMMARY.md" || summary.contains(&format!("({name})")), "{name}");
+    }
+}
+
+#[test]
+fn the_page_of_schemas_lists_each_file() {
+    let page = read(&project("docs/src/reference/schemas.md"));
+    for entry in fs::read_dir(project("schema")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(page.contains(&format!("| `{name}` |")), "schemas.md lacks {name}");
     }
 }
 

@@ -46,14 +46,16 @@ fn released_targets() -> Vec<String> {
 fn addresses_and_versions_of_packages_come_from_the_manifest() {
     let manifest = manifest();
     let value = |key: &str| manifest["package"][key].as_str().unwrap().to_owned();
-    let (address, version) = (value("repository"), value("version"));
+    let (address, homepage, version) = (value("repository"), value("homepage"), value("version"));
     let mut files = files_below("packaging");
     files.extend(files_below("docs/src"));
     files.retain(|it| it.extension().is_none_or(|it| it != "png"));
     files.extend([".github/workflows/release.yml", "README.md"].map(PathBuf::from));
     for file in &files {
         let text = read(file.to_str().unwrap());
-        assert!(!text.contains(&address), "{} names the address itself", file.display());
+        for address in [&address, &homepage] {
+            assert!(!text.contains(address), "{} names {address} itself", file.display());
+        }
         let is_documentation = file.extension().is_some_and(|it| it == "md");
         assert!(
             is_documentation || !text.contains(&version),
@@ -74,8 +76,12 @@ fn addresses_and_versions_of_packages_come_from_the_manifest() {
     for name in ["install.sh", "memoird.rb", "PKGBUILD"] {
         let text = fs::read_to_string(root.home("out").join(name)).unwrap();
         assert!(text.contains(&address) && text.contains(&version), "{name}: {text}");
-        assert!(!text.contains("@SHA256") && !text.contains("@VERSION"), "{name}: {text}");
+        for word in ["@SHA256", "@VERSION", "@HOMEPAGE"] {
+            assert!(!text.contains(word), "{name}: {text}");
+        }
     }
+    let formula = fs::read_to_string(root.home("out/memoird.rb")).unwrap();
+    assert!(formula.contains(&format!("homepage \"{homepage}\"")), "{formula}");
     assert!(read("packaging/nix/flake.nix").contains("readFile ../../Cargo.toml"));
 }
 
