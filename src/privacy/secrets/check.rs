@@ -299,9 +299,26 @@ fn is_password(value: &str, before: &str) -> bool {
         let is_no_word = classes.count() > 1 && (classes.digit || classes.symbol);
         let words = value.trim_end_matches(['!', '?', '*']);
         let is_number = !is_plural && length <= 12 && value.bytes().all(|it| it.is_ascii_digit());
-        return length >= 6 && ((is_no_word && !is_words_only(words)) || is_number);
+        let is_phrase = is_passphrase(words);
+        return length >= 6 && ((is_no_word && (is_phrase || !is_words_only(words))) || is_number);
     }
     length >= 6 && classes.count() > 2 && classes.digit
+}
+
+/// Returns whether words are joined with a number between them that is no year, as in passwords to remember:
+/// `Gull-4471-Pier`.
+fn is_passphrase(value: &str) -> bool {
+    const PARTS_MIN: usize = 3;
+    let parts: Vec<&str> = value.split(['-', '_', '.']).collect();
+    let is_number = |it: &&str| {
+        let year = it.starts_with("19") || it.starts_with("20");
+        it.len() > 2 && it.bytes().all(|b| b.is_ascii_digit()) && !(it.len() == 4 && year)
+    };
+    let is_name =
+        |it: &&str| it.starts_with(char::is_uppercase) && it.chars().all(char::is_alphabetic);
+    parts.len() >= PARTS_MIN
+        && parts.iter().any(|it| is_number(it))
+        && parts.iter().filter(|it| is_name(it)).count() > 1
 }
 
 /// Returns whether a label is about going through something: `Fix pass`.
