@@ -114,6 +114,8 @@ enum Revocation {
     OfDay(NaiveDate),
     /// With these stems.
     Named(BTreeSet<String>),
+    /// About what these stems name.
+    About(BTreeSet<String>),
 }
 
 /// A value that was exchanged for another one. A value is a word with a digit.
@@ -138,6 +140,8 @@ pub(crate) struct OlderLine<'l> {
     date: NaiveDate,
     /// Whether it is known to be a decision or a plan, whatever its words.
     pub(crate) is_plan: bool,
+    /// Whether it is known to be a rule.
+    pub(crate) is_rule: bool,
     /// Whether it says how something is. What was learned about a former value stays learned, a rule stays a rule,
     /// and what a person marked stays.
     pub(crate) may_change: bool,
@@ -146,7 +150,7 @@ pub(crate) struct OlderLine<'l> {
 impl<'l> OlderLine<'l> {
     pub(crate) fn of(text: &'l str, date: NaiveDate) -> Self {
         let may_change = !has_keep_mark(text) && !has_label(text, &CUES.lesson_titles);
-        Self { text, date, is_plan: opens_plan(text), may_change }
+        Self { text, date, is_plan: opens_plan(text), is_rule: false, may_change }
     }
 }
 
@@ -275,6 +279,12 @@ impl Replacement {
         {
             return true;
         }
+        let content = content_stems(folded());
+        let is_revoked =
+            self.revoked.as_ref().is_some_and(|it| it.ends(older.date, &content, &self.content));
+        if older.is_rule {
+            return is_revoked;
+        }
         if !self.is_correction
             && !folded().any(|it| SEARCH.plan_words.contains(&it))
             && !older.is_plan
@@ -285,13 +295,15 @@ impl Replacement {
         if folded().any(|it| self.removals.contains(it)) {
             return false;
         }
-        let content = content_stems(folded());
-        if self.revoked.as_ref().is_some_and(|it| it.ends(older.date, &content, &self.content)) {
+        if is_revoked {
             return true;
         }
         let shared: Vec<&String> = content.intersection(&self.content).collect();
+        // `The move of the shop is cancelled` names a plan without a name.
+        let is_cancelled = self.removals.iter().any(|it| SEARCH.cancel_words.contains(&&it[..]));
         let is_removed = |span: &BTreeSet<String>, is_name: &mut dyn FnMut(&str) -> bool| {
-            span.is_subset(&content) && span.iter().any(|it| is_name(it))
+            span.is_subset(&content)
+                && (span.iter().any(|it| is_name(it)) || (is_cancelled && span.len() >= SHARED_MIN))
         };
         if shared.iter().any(|it| self.gone.contains(*it) && is_name(it))
             || self.removed.iter().any(|it| is_removed(it, &mut is_name))
@@ -329,6 +341,9 @@ impl Revocation {
             if all[noun].ends_clause {
                 return None;
             }
+            if is(noun + 1, &SEARCH.about_words) {
+                return Self::about(all, noun);
+            }
             if is(noun + 1, &SEARCH.revoked_words) && all[noun + 1].ends_clause {
                 let named = stems_of(&all[noun + 2..]);
                 return (noun < CORRECTION_WORDS_MAX && named.len() >= SHARED_MIN)
@@ -346,11 +361,37 @@ impl Revocation {
         })
     }
 
+    /// Reads `the rule about Fridays is withdrawn` and `took back the rule about invoices` at the noun.
+    fn about(all: &[LineWord], noun: usize) -> Option<Self> {
+        const NAMED_MAX: usize = 4;
+        const BEFORE_MAX: usize = 4;
+        let is =
+            |at: usize, list: &[&str]| all.get(at).is_some_and(|it| list.contains(&&it.folded[..]));
+        let clause_end = (noun..all.len()).find(|it| all[*it].ends_clause).unwrap_or(all.len() - 1);
+        let behind = noun + 2..=clause_end;
+        let ended_at = behind.clone().find(|it| is(*it, &SEARCH.revoked_words));
+        let ended_at = ended_at.filter(|it| !is_denied(all, *it));
+        let takes_back = || {
+            (noun.saturating_sub(BEFORE_MAX)..noun).any(|it| {
+                is(it, &SEARCH.revoked_words)
+                    || (is(it, &["back"]) && it > 0 && is(it - 1, &SEARCH.take_words))
+            })
+        };
+        let end = match ended_at {
+            Some(at) => at,
+            None if takes_back() => clause_end + 1,
+            None => return None,
+        };
+        let named = stems_of(&all[noun + 2..end.min(noun + 2 + NAMED_MAX)]);
+        (!named.is_empty()).then_some(Self::About(named))
+    }
+
     /// Returns whether this takes back what a plan of a day with these stems says. `newer` are the stems of the whole
     /// line that takes it back.
     fn ends(&self, day: NaiveDate, older: &BTreeSet<String>, newer: &BTreeSet<String>) -> bool {
         match self {
             Self::OfDay(it) => *it == day && !older.is_disjoint(newer),
+            Self::About(it) => it.is_subset(older),
             Self::Named(it) => {
                 let shared = it.intersection(older).count();
                 shared >= SHARED_MIN && shared * 2 >= it.len().min(older.len())
@@ -659,6 +700,16 @@ mod tests {
         ] {
             check(plan, newer, true);
         }
+        check(
+            "Decided: the shop moves to the new host",
+            "The move of the shop is cancelled, the new host is too slow",
+            true,
+        );
+        check(
+            "Decided: the shop moves to the new host",
+            "The order of the shop is cancelled",
+            false,
+        );
         for newer in [
             "Looked at Brevo again: it loses mails. The decision of the 3rd is off",
             "Looked at Postmark again. The decision of the 2nd is off",
@@ -673,6 +724,34 @@ mod tests {
         check("Brevo had an outage of two hours", "Switched from Brevo to Postmark", false);
         check("决定使用 Brevo 发送通讯", "通讯改用 Postmark，放弃 Brevo", true);
         check("决定使用 Brevo 发送通讯", "决定不放弃 Brevo", false);
+    }
+
+    #[test]
+    fn a_rule_ends_when_it_is_taken_back() {
+        let rule = "Rule from Ada: invoices above 500 euros need her signature first";
+        let ends = |newer: &str| {
+            let date = |it: &str| it.parse::<NaiveDate>().unwrap();
+            let mut older = OlderLine::of(rule, date("2026-11-02"));
+            older.is_rule = true;
+            Replacement::of(newer, date("2026-11-20")).is_some_and(|it| it.ends(&older, |_| false))
+        };
+        for newer in [
+            "Ada took back the rule about invoices: up to 2,000 euros I may pay alone",
+            "The rule about invoices is withdrawn",
+            "Revoked the rule on invoices",
+            "Die Regel zu invoices ist aufgehoben",
+        ] {
+            assert!(ends(newer), "{newer}");
+        }
+        for newer in [
+            "The rule about Fridays is withdrawn",
+            "The rule about invoices is not withdrawn",
+            "Went back to the rule about invoices",
+            "Took the book back. The rule about invoices is on page 3",
+            "Invoices were cancelled",
+        ] {
+            assert!(!ends(newer), "{newer}");
+        }
     }
 
     #[test]

@@ -137,6 +137,7 @@ fn given_up(statements: &[DigestStatement]) -> Vec<(usize, usize)> {
             }
             let mut line = OlderLine::of(&older.text, older.day);
             line.is_plan |= older.kind == StatementKind::Decision;
+            line.is_rule = older.kind == StatementKind::Rule;
             line.may_change &= says_how_it_is(older.kind);
             let names = &name_stems(&older.text) | &name_stems(&newer.text);
             if replacement.ends(&line, |it| names.contains(it) && is_rare(it)) {
@@ -290,6 +291,19 @@ fn ends_with_subject(statement: &DigestStatement) -> bool {
     )
 }
 
+/// Returns whether a newer statement denies what an older one says: `Mila is not allergic to cats`. What to do is only
+/// taken back in so many words.
+fn denies(newer: &DigestStatement, older: &DigestStatement) -> bool {
+    const SHARED_MIN: f64 = 0.7;
+    const STEMS_MIN: usize = 3;
+    newer.is_denial
+        && !older.is_denial
+        && !matches!(older.kind, StatementKind::Rule | StatementKind::Lesson | StatementKind::Open)
+        && older.day < newer.day
+        && older.own_terms.stems.len() >= STEMS_MIN
+        && older.own_terms.containment(&newer.terms) >= SHARED_MIN
+}
+
 /// Returns whether a newer statement makes an older one obsolete.
 fn replaces(newer: &DigestStatement, older: &DigestStatement) -> bool {
     if older.kind == StatementKind::Open && newer.is_done {
@@ -300,6 +314,7 @@ fn replaces(newer: &DigestStatement, older: &DigestStatement) -> bool {
         && older.terms.stems.len() >= SERIES_STEMS_MIN
         && older.terms.stem_containment(&newer.terms) >= SERIES_OVERLAP;
     is_series
+        || denies(newer, older)
         || (has_conflicting_values(&older.terms, &newer.terms)
             && older.terms.similarity(&newer.terms) >= 0.6)
 }

@@ -45,7 +45,7 @@ use crate::{
     text::{
         calendar,
         hash::{HashedMap, hash_bytes},
-        lexicon::{CUES, WISDOM},
+        lexicon::{CUES, SEARCH, WISDOM},
         pieces::refers_back,
         sentences::sentence_ranges,
         stems::english_stem,
@@ -61,6 +61,9 @@ const HEAD_CHARS_MAX: usize = 60;
 
 /// The fewest content words of a bullet.
 const STEMS_MIN: usize = 3;
+
+/// The same for what says what to do, how people are, or what was decided.
+const LASTING_STEMS_MIN: usize = 2;
 
 /// A statement with this many content words is understandable without its heading.
 const CLEAR_STEMS: usize = 6;
@@ -114,6 +117,8 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(super) value_length: Option<usize>,
     /// Whether it reports that something was finished.
     pub(in crate::engine::extractive) is_done: bool,
+    /// Whether it has a word that negates.
+    pub(super) is_denial: bool,
     /// Whether it is a rule about what cannot be taken back.
     pub(super) is_boundary: bool,
     /// How much more it is worth on its day: it reports something that others wait for.
@@ -513,7 +518,11 @@ impl StatementCollector {
         // `Launch moved to 8 December` and `the printer is at 10.0.0.7, port 9100` say enough, `depth 4.2 m` does not.
         let values =
             if plan.replacement.is_some() || !is_measurement(own) { terms.values.len() } else { 0 };
-        let is_short = terms.stems.len() + values < STEMS_MIN;
+        // `Mila has asthma` and `Decided: we keep the car` say all.
+        let is_lasting = (is_guidance(role.kind) || role.kind == StatementKind::Decision)
+            && statement.speaker != Some(Speaker::Assistant);
+        let stems_min = if is_lasting { LASTING_STEMS_MIN } else { STEMS_MIN };
+        let is_short = terms.stems.len() + values < stems_min;
         if is_short && added_title.is_some() {
             return;
         }
@@ -557,6 +566,7 @@ impl StatementCollector {
             keys: key.into_iter().collect(),
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
+            is_denial: words.iter().any(|it| SEARCH.negations.contains(&it)),
             is_boundary: role.kind == StatementKind::Rule && sets_boundary(own),
             news_worth: news_worth(role.kind, &words),
             changed,
