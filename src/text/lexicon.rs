@@ -417,6 +417,7 @@ pub(crate) struct WisdomLexicon {
     pub(crate) unreal_words: LexiconWords,
     pub(crate) pause_words: LexiconWords,
     pub(crate) passive_words: LexiconWords,
+    pub(crate) rule_labels: LexiconWords,
     pub(crate) due_words: LexiconWords,
     pub(crate) boundary_words: LexiconWords,
     pub(crate) decision_words: LexiconWords,

@@ -26,7 +26,8 @@ pub(crate) fn is_about_person(text: &str, words: &WordList) -> bool {
     if !words.may_contain(*TABLES) {
         return false;
     }
-    let wish = words.opens_with(cue_phrases::FIRST_PERSON_FACTS);
+    let wish = words.opens_with(cue_phrases::FIRST_PERSON_FACTS)
+        || words.opens_with(cue_phrases::PERSON_FACTS);
     if (opens_as_report(words) && !wish) || words.opens_with(cue_phrases::CONDITIONS) {
         return false;
     }
@@ -40,6 +41,9 @@ pub(crate) fn is_about_person(text: &str, words: &WordList) -> bool {
     if let Some((at, _)) = words.find(cue_phrases::PREFERS) {
         return of_person(at);
     }
+    if words.has(cue_phrases::PERSON_FACTS) {
+        return words.iter().any(|w| CUES.first_person.contains(&w)) || person_at(0);
+    }
     if let Some((at, width)) = words.find(cue_phrases::WANTS) {
         // A single wish is a task.
         return of_person(at) && words.find_from(at + width, cue_phrases::HABIT).is_some();
@@ -52,9 +56,6 @@ pub(crate) fn is_about_person(text: &str, words: &WordList) -> bool {
             words.iter().skip(from).take(to).any(|w| CUES.to_be_present.contains(&w))
         };
         return at <= 3 && near(at + width, 5) || at > 0 && near(at - 1, 1);
-    }
-    if words.has(cue_phrases::PERSON_FACTS) {
-        return words.iter().any(|w| CUES.first_person.contains(&w)) || person_at(0);
     }
     if let Some((at, width)) = words.find(cue_phrases::IS_A) {
         let role =

@@ -165,6 +165,7 @@ pub(crate) fn may_replace(line: &str, words: &WordList) -> bool {
             &SEARCH.move_words,
             &SEARCH.value_change_words,
             &SEARCH.revoked_words,
+            &SEARCH.take_words,
         ];
         let own = ["after", "doch"];
         lists

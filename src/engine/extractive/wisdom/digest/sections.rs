@@ -116,7 +116,11 @@ pub(super) fn role_of(
         if !is_report && statement.task.is_none() && titles::is_profile(page, statement) {
             return role(StatementKind::Profile, 1.3);
         }
-        let label = role_of_label(&sections::normalized_label(statement.label_text()));
+        let label_words = sections::normalized_label(statement.label_text());
+        if statement.task.is_none() && WISDOM.rule_labels.contains(&&*label_words) {
+            return role(StatementKind::Rule, 1.3);
+        }
+        let label = role_of_label(&label_words);
         match block_role(page, statement) {
             // `Mistake: I ran it without a backup` reports what happened, and is one.
             _ if label == Some(BlockRole::Lesson) && statement.task.is_none() => {

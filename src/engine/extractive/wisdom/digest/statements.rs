@@ -65,6 +65,9 @@ const STEMS_MIN: usize = 3;
 /// The same for what says what to do, how people are, or what was decided.
 const LASTING_STEMS_MIN: usize = 2;
 
+/// Of a rule or decision with as many words one content word is enough: `we keep the car`.
+const ORDER_WORDS_MIN: usize = 4;
+
 /// A statement with this many content words is understandable without its heading.
 const CLEAR_STEMS: usize = 6;
 
@@ -521,7 +524,12 @@ impl StatementCollector {
         // `Mila has asthma` and `Decided: we keep the car` say all.
         let is_lasting = (is_guidance(role.kind) || role.kind == StatementKind::Decision)
             && statement.speaker != Some(Speaker::Assistant);
-        let stems_min = if is_lasting { LASTING_STEMS_MIN } else { STEMS_MIN };
+        let is_order = matches!(role.kind, StatementKind::Rule | StatementKind::Decision);
+        let stems_min = match is_lasting {
+            true if is_order && words.len() >= ORDER_WORDS_MIN => 1,
+            true => LASTING_STEMS_MIN,
+            false => STEMS_MIN,
+        };
         let is_short = terms.stems.len() + values < stems_min;
         if is_short && added_title.is_some() {
             return;
