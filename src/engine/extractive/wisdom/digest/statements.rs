@@ -39,6 +39,7 @@ use crate::{
         atom::{self, AtomKind},
         authorship::Speaker,
         bare_words,
+        log::TextOrigin,
         statement::StatementKind,
         wisdom::WisdomSection,
     },
@@ -120,6 +121,8 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(super) value_length: Option<usize>,
     /// Whether it reports that something was finished.
     pub(in crate::engine::extractive) is_done: bool,
+    /// Whether it is an open task in a log that a person wrote.
+    pub(super) is_persons_task: bool,
     /// Whether it has a word that negates.
     pub(super) is_denial: bool,
     /// Whether it is a rule about what cannot be taken back.
@@ -574,6 +577,7 @@ impl StatementCollector {
             keys: key.into_iter().collect(),
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
+            is_persons_task: statement.task == Some(false) && statement.origin == TextOrigin::Human,
             is_denial: words.iter().any(|it| SEARCH.negations.contains(&it)),
             is_boundary: role.kind == StatementKind::Rule && sets_boundary(own),
             news_worth: news_worth(role.kind, &words),

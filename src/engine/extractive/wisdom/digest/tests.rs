@@ -102,6 +102,45 @@ fn one_day_is_enough_and_each_statement_has_its_section() {
 }
 
 #[test]
+fn a_task_is_open_until_its_day_or_a_person_ticks_it_off() {
+    let tasks =
+        "- [ ] Paint the hull of the old ferry\n- [ ] Renew the licence of the gauge by 20 April\n";
+    let quiet = ["- Mona fed the cat of the pier\n", "- Rain all day at the pier house\n"];
+    let open = |first: &str, last: &str| {
+        let days = [first, quiet[0], quiet[1], "- The storm took the buoy\n", last];
+        let found = bullets(&days, 8_000, &|_, _| false);
+        found.into_iter().filter(|it| it.starts_with("Open")).collect::<Vec<_>>()
+    };
+    let licence = "Open: Renew the licence of the gauge by 20 April (2026-04-01) [2026-04-01:2]";
+    assert_eq!(open(tasks, quiet[0]), [licence]);
+    let human = format!("---\norigin: human\n---\n{tasks}");
+    let licence = "Open: Renew the licence of the gauge by 20 April (2026-04-01) [2026-04-01:5]";
+    let hull = "Open: Paint the hull of the old ferry (2026-04-01) [2026-04-01:4]";
+    assert_eq!(open(&human, quiet[0]), [licence, hull]);
+    assert_eq!(open(&human, "- [x] Paint the hull of the old ferry\n"), [licence]);
+}
+
+#[test]
+fn a_sentence_of_a_report_may_be_a_rule_and_a_denial_ends_a_fact() {
+    let found = bullets(
+        &[
+            "- Mona scalded her hand at the boiler. From now on wear gloves at both boilers.\n\
+             - Piet has a nut allergy, confirmed by the doctor today\n\
+             - The lamp of the north pier is broken since the storm\n",
+            "- Fed the cat\n",
+            "- The lamp of the north pier is not broken, the fuse was\n",
+        ],
+        8_000,
+        &|_, _| false,
+    );
+    let has = |start: &str| found.iter().any(|it| it.starts_with(start));
+    assert!(has("How to work: Mona scalded"), "{found:?}");
+    assert!(has("People: Piet has a nut allergy"), "{found:?}");
+    assert!(has("Projects: The lamp of the north pier is not broken"), "{found:?}");
+    assert!(!has("Projects: The lamp of the north pier is broken"), "{found:?}");
+}
+
+#[test]
 fn the_line_of_a_project_begins_with_what_it_is() {
     let found = bullets(
         &[

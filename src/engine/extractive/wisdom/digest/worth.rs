@@ -255,10 +255,14 @@ fn nth_newest(days: &[NaiveDate], n: usize) -> NaiveDate {
     days.iter().rev().nth(n.saturating_sub(1)).copied().unwrap_or(NaiveDate::MIN)
 }
 
-/// Returns whether a statement is an open item of a day before another, and not due on the newest day or later.
+/// Returns whether a statement is an open item of a day before another, and not due on the newest day or later. A task
+/// of a person is open until it is ticked off, for a month at most.
 fn is_open_before(statement: &DigestStatement, day: NaiveDate, newest: NaiveDate) -> bool {
+    const TASK_DAYS_MAX: i64 = 30;
+    let is_kept = statement.is_persons_task && (newest - statement.day).num_days() <= TASK_DAYS_MAX;
     statement.kind == StatementKind::Open
         && statement.day < day
+        && !is_kept
         && statement.due.is_none_or(|it| it < newest)
 }
 
