@@ -39,7 +39,7 @@ use crate::{
         statement,
         typed::{MemoryType, TypedMemory},
     },
-    privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLog},
+    privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLine, SanitizedLog},
     store::{
         db::lineage::{record::LogRecord, review::QuarantineRecord},
         fs::{
@@ -340,7 +340,7 @@ impl DayContext<'_> {
         }
         let cited = draft.citation.addresses().filter_map(|it| (*logs).line(&it.stem, it.line));
         let reasons: BTreeSet<&str> =
-            cited.filter_map(|it| it.origin_reason()).map(OriginReason::name).collect();
+            cited.filter_map(SanitizedLine::origin_reason).map(OriginReason::name).collect();
         let reasons: Vec<&str> = reasons.into_iter().collect();
         Err(format!(
             "what it says is in nobody's own words ({}): cite a line in somebody's own words that \

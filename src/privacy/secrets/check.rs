@@ -310,15 +310,15 @@ fn is_password(value: &str, before: &str) -> bool {
 fn is_passphrase(value: &str) -> bool {
     const PARTS_MIN: usize = 3;
     let parts: Vec<&str> = value.split(['-', '_', '.']).collect();
-    let is_number = |it: &&str| {
+    let is_number = |it: &str| {
         let year = it.starts_with("19") || it.starts_with("20");
         it.len() > 2 && it.bytes().all(|b| b.is_ascii_digit()) && !(it.len() == 4 && year)
     };
     let is_name =
         |it: &&str| it.starts_with(char::is_uppercase) && it.chars().all(char::is_alphabetic);
     parts.len() >= PARTS_MIN
-        && parts.iter().any(|it| is_number(it))
-        && parts.iter().filter(|it| is_name(it)).count() > 1
+        && parts.iter().copied().any(is_number)
+        && parts.iter().copied().filter(is_name).count() > 1
 }
 
 /// Returns whether a label is about going through something: `Fix pass`.

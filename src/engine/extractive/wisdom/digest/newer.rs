@@ -296,8 +296,8 @@ fn ends_with_subject(statement: &DigestStatement) -> bool {
 fn denies(newer: &DigestStatement, older: &DigestStatement) -> bool {
     const SHARED_MIN: f64 = 0.7;
     const STEMS_MIN: usize = 3;
-    newer.is_denial
-        && !older.is_denial
+    newer.plan.denies
+        && !older.plan.denies
         && !matches!(older.kind, StatementKind::Rule | StatementKind::Lesson | StatementKind::Open)
         && older.day < newer.day
         && older.own_terms.stems.len() >= STEMS_MIN

@@ -121,10 +121,8 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(super) value_length: Option<usize>,
     /// Whether it reports that something was finished.
     pub(in crate::engine::extractive) is_done: bool,
-    /// Whether it is an open task in a log that a person wrote.
-    pub(super) is_persons_task: bool,
-    /// Whether it has a word that negates.
-    pub(super) is_denial: bool,
+    /// The day up to which a task of a person is open if nobody ticks it off.
+    pub(super) open_until: Option<NaiveDate>,
     /// Whether it is a rule about what cannot be taken back.
     pub(super) is_boundary: bool,
     /// How much more it is worth on its day: it reports something that others wait for.
@@ -208,6 +206,8 @@ pub(super) struct PlanChange {
     pub(super) done: Option<Deed>,
     /// What an open item is to do with one.
     pub(super) to_do: Option<Deed>,
+    /// Whether it has a word that negates.
+    pub(super) denies: bool,
 }
 
 impl PlanChange {
@@ -234,6 +234,7 @@ impl PlanChange {
             to_make: is_open.then(|| thing_to_make(text, words, extractor)).flatten(),
             done: is_report.then(|| Deed::done(text, words, extractor)).flatten(),
             to_do: is_open.then(|| Deed::to_do(text, words, extractor)).flatten(),
+            denies: words.iter().any(|it| SEARCH.negations.contains(&it)),
         }
     }
 }
@@ -524,16 +525,7 @@ impl StatementCollector {
         // `Launch moved to 8 December` and `the printer is at 10.0.0.7, port 9100` say enough, `depth 4.2 m` does not.
         let values =
             if plan.replacement.is_some() || !is_measurement(own) { terms.values.len() } else { 0 };
-        // `Mila has asthma` and `Decided: we keep the car` say all.
-        let is_lasting = (is_guidance(role.kind) || role.kind == StatementKind::Decision)
-            && statement.speaker != Some(Speaker::Assistant);
-        let is_order = matches!(role.kind, StatementKind::Rule | StatementKind::Decision);
-        let stems_min = match is_lasting {
-            true if is_order && words.len() >= ORDER_WORDS_MIN => 1,
-            true => LASTING_STEMS_MIN,
-            false => STEMS_MIN,
-        };
-        let is_short = terms.stems.len() + values < stems_min;
+        let is_short = terms.stems.len() + values < stems_min(statement, &words, role.kind);
         if is_short && added_title.is_some() {
             return;
         }
@@ -577,8 +569,7 @@ impl StatementCollector {
             keys: key.into_iter().collect(),
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
-            is_persons_task: statement.task == Some(false) && statement.origin == TextOrigin::Human,
-            is_denial: words.iter().any(|it| SEARCH.negations.contains(&it)),
+            open_until: open_until(statement, day),
             is_boundary: role.kind == StatementKind::Rule && sets_boundary(own),
             news_worth: news_worth(role.kind, &words),
             changed,
@@ -705,6 +696,24 @@ fn last_news_day(text: &str, words: &WordList, day: NaiveDate) -> Option<NaiveDa
     let days = says(cue_phrases::DAY_BOUND).map(|()| DAY_BOUND_DAYS);
     let days = days.or_else(|| says(cue_phrases::WEEK_BOUND).map(|()| WEEK_BOUND_DAYS))?;
     last_day_in(text).is_none().then(|| day.checked_add_days(days)).flatten()
+}
+
+/// Returns how many content words a statement of a kind needs: `Mila has asthma` and `Decided: we keep the car` say all.
+fn stems_min(statement: &LogStatement, words: &WordList, kind: StatementKind) -> usize {
+    let is_order = matches!(kind, StatementKind::Rule | StatementKind::Decision);
+    let is_lasting = is_order || is_guidance(kind);
+    match is_lasting && statement.speaker != Some(Speaker::Assistant) {
+        true if is_order && words.len() >= ORDER_WORDS_MIN => 1,
+        true => LASTING_STEMS_MIN,
+        false => STEMS_MIN,
+    }
+}
+
+/// Returns the day up to which a task in a log that a person wrote is open if nobody ticks it off.
+fn open_until(statement: &LogStatement, day: NaiveDate) -> Option<NaiveDate> {
+    const TASK_DAYS: Days = Days::new(30);
+    let is_persons_task = statement.task == Some(false) && statement.origin == TextOrigin::Human;
+    is_persons_task.then(|| day.checked_add_days(TASK_DAYS)).flatten()
 }
 
 /// Returns the day on which an open item of a day is due: `pay the trip by 15 December`.

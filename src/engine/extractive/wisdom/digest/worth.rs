@@ -258,8 +258,7 @@ fn nth_newest(days: &[NaiveDate], n: usize) -> NaiveDate {
 /// Returns whether a statement is an open item of a day before another, and not due on the newest day or later. A task
 /// of a person is open until it is ticked off, for a month at most.
 fn is_open_before(statement: &DigestStatement, day: NaiveDate, newest: NaiveDate) -> bool {
-    const TASK_DAYS_MAX: i64 = 30;
-    let is_kept = statement.is_persons_task && (newest - statement.day).num_days() <= TASK_DAYS_MAX;
+    let is_kept = statement.open_until.is_some_and(|it| it >= newest);
     statement.kind == StatementKind::Open
         && statement.day < day
         && !is_kept
