@@ -374,7 +374,7 @@ fn is_count_of_tests(text: &str) -> bool {
         && text.contains(|c: char| c.is_ascii_digit())
 }
 
-/// Returns the longest part of a message between its lists, headings, and sentences that were said before; of two
+/// Returns the longest part of a message without lists, headings, and sentences that the entry has already; of two
 /// equally long ones the first.
 fn unsaid_part(own: &str, is_said: impl Fn(&str) -> bool) -> Option<&str> {
     let start_of = |it: &str| it.as_ptr().addr() - own.as_ptr().addr();
