@@ -5,11 +5,15 @@
 
 use std::collections::HashMap;
 
-use super::transcript::{
-    EntryContent, Transcript, TranscriptEntry,
-    tool::{TodoChange, TodoItem, TodoState, ToolKind, ToolUse},
+use super::{
+    message_lines::{MessageLine, is_label_end, message_lines},
+    sentences::{UserOrder, split_sentences, user_order},
+    transcript::{
+        EntryContent, Transcript, TranscriptEntry,
+        tool::{TodoChange, TodoItem, TodoState, ToolKind, ToolUse},
+    },
 };
-use crate::engine::extractive::sentence_class::{self, StatementClass};
+use crate::engine::extractive::sentence_class::{self, ClassifiedSentence, StatementClass};
 
 /// A longer sentence is a list or pasted text, not a statement.
 const SENTENCE_CHARS_MAX: usize = 400;
@@ -136,7 +140,7 @@ pub enum SessionPlan<'a> {
     },
 }
 
-/// A sentence with a statement.
+/// A sentence with a statement, or an item of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionStatement<'a> {
     /// Its entry.
@@ -147,6 +151,19 @@ pub struct SessionStatement<'a> {
     pub is_person: bool,
     /// Whether it contains a reason.
     pub has_reason: bool,
+    /// Its form.
+    pub form: SessionStatementForm,
+}
+
+/// The form of a statement in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionStatementForm {
+    /// A sentence.
+    Sentence,
+    /// An item of a list, which shows what it is.
+    Item,
+    /// A request that only gives something a value: `Raise the limit to 90`.
+    Setting,
 }
 
 /// State while a transcript is read.
@@ -264,41 +281,88 @@ impl<'a> SessionDigest<'a> {
     /// Adds what the user chose.
     fn add_answers(&mut self, at: EntryIndex, text: &'a str) {
         let lines = text.lines().filter(|it| it.chars().count() <= SENTENCE_CHARS_MAX);
-        self.decisions.extend(lines.map(|text| {
-            let has_reason = false;
-            SessionStatement { at, text, is_person: true, has_reason }
+        self.decisions.extend(lines.map(|text| SessionStatement {
+            at,
+            text,
+            is_person: true,
+            has_reason: false,
+            form: SessionStatementForm::Sentence,
         }));
     }
 
     /// Adds the statements in the own words of a message.
     fn add_statements(&mut self, at: EntryIndex, text: &'a str, is_person: bool) {
         let mut before: Option<SessionStatement<'a>> = None;
-        for line in text.lines() {
-            let line = line.trim().trim_start_matches(['-', '*', '•']).trim_start();
-            for sentence in sentence_class::classify_sentences(line) {
-                let text = sentence.text;
-                if is_person && sentence_class::asks_to_remember(text) {
-                    let asked = before.take().filter(|it| self.decisions.last() != Some(it));
-                    self.decisions.extend(asked);
-                    continue;
-                }
-                if text.chars().count() > SENTENCE_CHARS_MAX || text.ends_with(':') {
+        for line in message_lines(text) {
+            match line {
+                MessageLine::Structure => before = None,
+                MessageLine::Item { text, class } if !is_person => {
+                    self.add_item(at, text, class, is_person);
                     before = None;
-                    continue;
                 }
-                let has_reason = sentence.has_reason;
-                let statement = SessionStatement { at, text, is_person, has_reason };
-                before = Some(statement);
-                match sentence.class {
-                    // What a person orders for good is decided.
-                    _ if is_person && sentence.is_standing_order => self.decisions.push(statement),
-                    StatementClass::Decision => self.decisions.push(statement),
-                    StatementClass::Outcome if !is_person => self.outcomes.push(statement),
-                    StatementClass::Open if !is_person => self.open.push(statement),
-                    _ if is_person && sentence.is_fact => self.facts.push(statement),
-                    _ => {}
+                MessageLine::Item { text, class: class @ StatementClass::Decision } => {
+                    self.add_item(at, text, class, is_person);
+                    before = self.decisions.last().copied();
+                }
+                // What a person lists as open is a request.
+                MessageLine::Item { text, .. } | MessageLine::Prose { text } => {
+                    for sentence in text.lines().flat_map(|it| split_sentences(it.trim())) {
+                        self.add_sentence(at, &sentence, is_person, &mut before);
+                    }
                 }
             }
+        }
+    }
+
+    /// Adds an item of a list, whole.
+    fn add_item(&mut self, at: EntryIndex, text: &'a str, class: StatementClass, is_person: bool) {
+        if text.chars().count() > SENTENCE_CHARS_MAX {
+            return;
+        }
+        let has_reason = text.lines().flat_map(split_sentences).any(|it| it.has_reason);
+        let form = SessionStatementForm::Item;
+        let statement = SessionStatement { at, text, is_person, has_reason, form };
+        match class {
+            StatementClass::Decision => self.decisions.push(statement),
+            StatementClass::Outcome => self.outcomes.push(statement),
+            _ => self.open.push(statement),
+        }
+    }
+
+    /// Adds a sentence, if it states anything; `before` is the one before it, if that can be remembered.
+    fn add_sentence(
+        &mut self,
+        at: EntryIndex,
+        sentence: &ClassifiedSentence<'a>,
+        is_person: bool,
+        before: &mut Option<SessionStatement<'a>>,
+    ) {
+        let text = sentence.text;
+        if is_person && sentence_class::asks_to_remember(text) {
+            let asked = before.take().filter(|it| self.decisions.last() != Some(it));
+            self.decisions.extend(asked);
+            return;
+        }
+        if text.chars().count() > SENTENCE_CHARS_MAX || is_label_end(text) {
+            *before = None;
+            return;
+        }
+        let order = user_order(sentence).filter(|_| is_person);
+        let form = match order {
+            Some(UserOrder::Setting) => SessionStatementForm::Setting,
+            _ => SessionStatementForm::Sentence,
+        };
+        let has_reason = sentence.has_reason;
+        let statement = SessionStatement { at, text, is_person, has_reason, form };
+        *before = Some(statement);
+        match sentence.class {
+            // What a person orders for good, or as a value, is decided.
+            _ if order.is_some() => self.decisions.push(statement),
+            StatementClass::Decision => self.decisions.push(statement),
+            StatementClass::Outcome if !is_person => self.outcomes.push(statement),
+            StatementClass::Open if !is_person => self.open.push(statement),
+            _ if is_person && sentence.is_fact => self.facts.push(statement),
+            _ => {}
         }
     }
 

@@ -3,7 +3,7 @@
 //! The entry counts as text of the agent; it contains no tool results, and nothing that a message quotes. Lines cite the session's record,
 //! so that a trace leads from the log to the original words.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use chrono_tz::Tz;
@@ -11,31 +11,36 @@ use chrono_tz::Tz;
 use super::{
     cited_summary::one_line,
     composed_line::{BLOCKED_LABEL, FILES_LABEL, LEFT_LABEL, PLAN_LABEL},
-    digest::{EntryIndex, FollowUp, SessionDigest, SessionPlan},
+    digest::{
+        EntryIndex, FollowUp, SessionDigest, SessionPlan, SessionStatement, SessionStatementForm,
+    },
+    message_lines::{MessageLine, label_class, message_lines},
     offline_summary::failure_text,
+    sentences::{split_sentences, words_of},
     transcript::{Transcript, tool::TodoState, truncate},
 };
 use crate::{
     engine::extractive::sentence_class,
     memory::{bare_words::SESSION_LABELS, own_words},
-    text::sentences::sentence_ranges,
 };
 
 /// The most lines of an entry, with its head.
-pub(crate) const LINES_MAX: usize = 19;
+pub(crate) const LINES_MAX: usize = 24;
 /// The most outcomes in an entry.
 const OUTCOMES_MAX: usize = 4;
 /// The most decisions and corrections together, and the most corrections.
-const DECISIONS_MAX: usize = 4;
+const DECISIONS_MAX: usize = 6;
 const CORRECTIONS_MAX: usize = 2;
 /// The most facts from the user in an entry: the last ones.
 const FACTS_MAX: usize = 4;
 /// The most open items in an entry.
-const OPEN_ITEMS_MAX: usize = 2;
+const OPEN_ITEMS_MAX: usize = 4;
 /// The most failures in an entry.
 const FAILURES_MAX: usize = 2;
 /// The last reply is written if at least this much of it is new, in letters and digits.
 const LAST_REPLY_CHARS_MIN: usize = 12;
+/// With how many decisions one is compared.
+const COMPARED_DECISIONS_MAX: usize = 200;
 /// The longest line, in characters.
 const CHARS_MAX: usize = 300;
 /// The most files that are named.
@@ -140,16 +145,21 @@ impl EntryWriter<'_> {
         }
     }
 
-    /// Returns whether a text was not used before, and marks it as used. Only an equal text counts as used, or
-    /// whole sentences of a written text of the same transcript entry.
+    /// Returns whether a text was not used before, and marks it as used. Only a text of the same words counts as
+    /// used, or whole sentences of a written text of the same transcript entry.
     fn is_new(&mut self, at: EntryIndex, text: &str) -> bool {
-        let text = shorten(text);
-        let is_new = !self
-            .used
-            .iter()
-            .any(|(used_at, it)| *it == text || *used_at == at && is_verbatim_cut(&text, it));
-        self.used.push((at, text));
+        let is_cut =
+            |it: &(EntryIndex, String)| it.0 == at && is_verbatim_cut(&shorten(text), &it.1);
+        let is_new = !self.is_used(text) && !self.used.iter().any(is_cut);
+        self.used.push((at, shorten(text)));
         is_new
+    }
+
+    /// Returns whether the same words were used before.
+    fn is_used(&self, text: &str) -> bool {
+        let (text, words) = (shorten(text), statement_words(text));
+        let has_words = |it: &str| !words.is_empty() && statement_words(it) == words;
+        self.used.iter().any(|it| it.1 == text || has_words(&it.1))
     }
 
     fn add_head(&mut self) {
@@ -175,32 +185,41 @@ impl EntryWriter<'_> {
     /// Returns the beginning of the first message, before what the user wants to hold, which has lines of its own; or the
     /// whole message, if it says anything else behind that.
     fn task_of<'m>(&self, at: EntryIndex, own: &'m str) -> &'m str {
-        let of_first = self.digest.decisions.iter().filter(|it| it.is_person && it.at == at);
+        // The value of a setting may not find room.
+        let is_wanted = |it: &&SessionStatement<'_>| {
+            it.is_person && it.at == at && it.form != SessionStatementForm::Setting
+        };
+        let of_first = self.digest.decisions.iter().filter(is_wanted);
         let wanted: Vec<&str> = of_first.map(|it| it.text).collect();
         let is_start = |it: &usize| *it > 0 && own[..*it].ends_with(char::is_whitespace);
         let starts = wanted.iter().filter_map(|it| own.find(it)).filter(is_start);
         let Some(end) = starts.min() else { return own };
         let behind = one_line(&own[end..]);
         let is_known = |it: &str| wanted.contains(&it) || sentence_class::asks_to_remember(it);
-        let says_more =
-            sentence_class::classify_sentences(&behind).iter().any(|it| !is_known(it.text));
+        let says_more = split_sentences(&behind).iter().any(|it| !is_known(it.text));
         let are_written = wanted.len() <= DECISIONS_MAX - CORRECTIONS_MAX;
         if says_more || !are_written { own } else { own[..end].trim_end() }
     }
 
-    /// Writes the last outcomes, and returns whether there are any.
+    /// Writes the last outcomes, then ticked items if there is room, and returns whether there are any of the former.
     fn add_outcomes(&mut self) -> bool {
         let (digest, is_on_day) = (self.digest, self.is_on_day);
-        let mut outcomes: Vec<_> = digest.outcomes.iter().filter(|it| is_on_day(it.at)).collect();
+        let (ticked, mut outcomes): (Vec<&SessionStatement<'_>>, Vec<_>) = digest
+            .outcomes
+            .iter()
+            .filter(|it| is_on_day(it.at))
+            .partition(|it| it.form == SessionStatementForm::Item);
         outcomes.dedup_by_key(|it| it.text);
         // `31 tests pass` says nothing beside what was reached.
         let is_count = |text: &str| is_count_of_tests(text);
         if outcomes.iter().any(|it| !is_count(it.text)) {
             outcomes.retain(|it| !is_count(it.text));
         }
-        for outcome in &outcomes[outcomes.len().saturating_sub(OUTCOMES_MAX)..] {
+        let outcomes = &outcomes[outcomes.len().saturating_sub(OUTCOMES_MAX)..];
+        let room = OUTCOMES_MAX - outcomes.len();
+        for outcome in outcomes.iter().chain(&ticked[ticked.len().saturating_sub(room)..]) {
             if self.is_new(outcome.at, outcome.text) {
-                self.add(with_label("Outcome", outcome.text), vec![outcome.at]);
+                self.add(statement_line("Outcome", outcome), vec![outcome.at]);
             }
         }
         !outcomes.is_empty()
@@ -217,15 +236,21 @@ impl EntryWriter<'_> {
         }
         let mut room = DECISIONS_MAX - corrections.len();
         // What a person wants to hold comes before what the agent chose.
-        let of =
-            |is_person: bool| digest.decisions.iter().filter(move |it| it.is_person == is_person);
-        for decision in of(true).chain(of(false)) {
+        let all: Vec<_> = digest.decisions.iter().filter(|it| is_on_day(it.at)).collect();
+        let of = |is_person: bool, is_setting: bool| {
+            let is_of = move |it: &&&SessionStatement<'_>| {
+                it.is_person == is_person
+                    && (it.form == SessionStatementForm::Setting) == is_setting
+            };
+            all.iter().filter(is_of)
+        };
+        for decision in of(true, false).chain(of(true, true)).chain(of(false, false)) {
             if room == 0 {
                 break;
             }
-            if is_on_day(decision.at) && self.is_new(decision.at, decision.text) {
+            if !is_within_other(decision, &all) && self.is_new(decision.at, decision.text) {
                 let label = if decision.is_person { "The user decided" } else { "Decided" };
-                self.add(with_label(label, decision.text), vec![decision.at]);
+                self.add(statement_line(label, decision), vec![decision.at]);
                 room -= 1;
             }
         }
@@ -243,35 +268,46 @@ impl EntryWriter<'_> {
 
     fn add_open_items(&mut self) {
         let (digest, is_on_day) = (self.digest, self.is_on_day);
-        for item in digest.open.iter().filter(|it| is_on_day(it.at)).rev().take(OPEN_ITEMS_MAX) {
-            if self.is_new(item.at, item.text) {
-                self.add(with_label("Open", item.text), vec![item.at]);
+        let open: Vec<_> = digest.open.iter().filter(|it| is_on_day(it.at)).collect();
+        let ticked = digest.outcomes.iter().filter(|it| it.form == SessionStatementForm::Item);
+        let mut done_at: BTreeMap<Vec<String>, EntryIndex> = BTreeMap::new();
+        for item in ticked {
+            done_at.insert(statement_words(item.text), item.at);
+        }
+        let mut chosen: Vec<&SessionStatement<'_>> = Vec::new();
+        let mut said: HashSet<String> = HashSet::new();
+        // The newest messages first, each from its start.
+        for message in open.chunk_by(|a, b| a.at == b.at).rev() {
+            let earlier = said.clone();
+            for item in message {
+                let words = statement_words(item.text);
+                let is_done = done_at.get(&words).is_some_and(|it| *it > item.at);
+                // A newer message says it again, perhaps in other sentences.
+                let is_repeated = !words.is_empty() && words.iter().all(|it| earlier.contains(it));
+                if chosen.len() < OPEN_ITEMS_MAX
+                    && !is_done
+                    && !is_repeated
+                    && self.is_new(item.at, item.text)
+                {
+                    chosen.push(item);
+                    said.extend(words);
+                }
             }
+        }
+        chosen.sort_by_key(|it| it.at);
+        for item in chosen {
+            self.add(statement_line("Open", item), vec![item.at]);
         }
     }
 
+    /// Writes the longest part of the last reply that no other line says: one piece, without lists of open items.
     fn add_last_reply(&mut self) {
         let (digest, is_on_day) = (self.digest, self.is_on_day);
         let Some(reply) = digest.replies.iter().rev().find(|it| is_on_day(it.at)) else {
             return;
         };
-        // What the reply repeats at its start and end is left out, but nothing within it: the rest is one
-        // piece of the reply.
-        let is_said = |it: &str| it.is_empty() || self.used.iter().any(|used| used.1 == it);
-        let lines: Vec<String> = reply.own.lines().map(one_line).collect();
-        let unsaid: Vec<_> = lines.iter().map(|it| unsaid_range(it, is_said)).collect();
-        let first = unsaid.iter().position(Option::is_some);
-        let last = unsaid.iter().rposition(Option::is_some);
-        let (Some(first), Some(last)) = (first, last) else { return };
-        let parts = (first..=last).map(|at| {
-            let Range { start, end } = unsaid[at].clone().unwrap_or_default();
-            let from = if at == first { start } else { 0 };
-            let to = if at == last { end } else { lines[at].len() };
-            &lines[at][from..to]
-        });
-        let rest = one_line(&parts.collect::<Vec<_>>().join(" "));
-        if rest.chars().filter(|it| it.is_alphanumeric()).count() >= LAST_REPLY_CHARS_MIN {
-            self.add(format!("Said last: {rest}"), vec![reply.at]);
+        if let Some(rest) = unsaid_part(reply.own, |it| self.is_used(it)) {
+            self.add(format!("Said last: {}", one_line(rest)), vec![reply.at]);
         }
     }
 
@@ -338,14 +374,53 @@ fn is_count_of_tests(text: &str) -> bool {
         && text.contains(|c: char| c.is_ascii_digit())
 }
 
-/// Returns the bytes of a line from its first sentence that was not said before to its last one.
-fn unsaid_range(line: &str, is_said: impl Fn(&str) -> bool) -> Option<Range<usize>> {
-    if is_said(line) {
-        return None;
+/// Returns the longest part of a message without lists, headings, and sentences that the entry has already; of two
+/// equally long ones the first.
+fn unsaid_part(own: &str, is_said: impl Fn(&str) -> bool) -> Option<&str> {
+    let start_of = |it: &str| it.as_ptr().addr() - own.as_ptr().addr();
+    let mut parts: Vec<&str> = Vec::new();
+    let mut is_open = false;
+    for line in message_lines(own) {
+        let MessageLine::Prose { text } = line else {
+            is_open = false;
+            continue;
+        };
+        let is_line_said = is_said(text);
+        for sentence in split_sentences(text) {
+            if is_line_said || is_said(sentence.text) {
+                is_open = false;
+                continue;
+            }
+            let end = start_of(sentence.text) + sentence.text.len();
+            match parts.last_mut().filter(|_| is_open) {
+                Some(part) => *part = own.get(start_of(part)..end)?,
+                None => parts.push(sentence.text),
+            }
+            is_open = true;
+        }
     }
-    let mut unsaid = sentence_ranges(line);
-    unsaid.retain(|it| !is_said(line[it.0..it.1].trim()));
-    Some(unsaid.first()?.0..unsaid.last()?.1)
+    let length = |it: &&str| it.chars().filter(|it| it.is_alphanumeric()).count();
+    let longest = parts.into_iter().rev().max_by_key(length)?;
+    (length(&longest) >= LAST_REPLY_CHARS_MIN).then_some(longest)
+}
+
+/// Returns the words of a statement, without a label that says what it is.
+fn statement_words(text: &str) -> Vec<String> {
+    let behind = text.split_once(": ").filter(|it| label_class(it.0).is_some());
+    words_of(behind.map_or(text, |it| it.1))
+}
+
+/// Returns whether another decision of the same author says the same and more.
+fn is_within_other(decision: &SessionStatement<'_>, all: &[&SessionStatement<'_>]) -> bool {
+    /// Fewer words occur in others by chance.
+    const WORDS_MIN: usize = 4;
+    let words = statement_words(decision.text);
+    let says_it = |other: &&&SessionStatement<'_>| {
+        let longer = statement_words(other.text);
+        longer.len() > words.len() && longer.windows(words.len()).any(|it| it == words)
+    };
+    let others = all.iter().filter(|it| it.is_person == decision.is_person);
+    words.len() >= WORDS_MIN && others.take(COMPARED_DECISIONS_MAX).any(|it| says_it(&it))
 }
 
 /// Cuts a line before words that the log would leave out as struck out: where a message was shortened, a mark
@@ -488,6 +563,17 @@ fn starts_with_objection(text: &str) -> bool {
     }
 }
 
+/// Returns the line of a statement. An item of a list needs a label, unless it has one that says what it is.
+fn statement_line(label: &str, statement: &SessionStatement<'_>) -> String {
+    let own = statement.text.split_once(": ").map(|it| it.0);
+    match own.and_then(label_class) {
+        None if statement.form == SessionStatementForm::Item => {
+            format!("{label}: {}", statement.text)
+        }
+        _ => with_label(label, statement.text),
+    }
+}
+
 /// Prefixes a label, unless the sentence has one. What begins with a mark always gets one: as the first words
 /// of a list item, three backticks would open a code block that swallows the lines below.
 fn with_label(label: &str, text: &str) -> String {
@@ -589,6 +675,131 @@ mod tests {
         assert!(!lines.iter().any(|it| it.contains("23 tests")), "{lines:?}");
     }
 
+    /// Checks the lines of the entry of a conversation, without the head.
+    #[track_caller]
+    fn check_lines(turns: &[(&str, &str)], expected: &[&str]) {
+        assert_eq!(texts_of(turns)[1..], *expected, "{turns:?}");
+    }
+
+    #[test]
+    fn lists_of_a_reply_have_lines_of_their_own() {
+        check_lines(
+            &[
+                ("user", "Paint the pier"),
+                (
+                    "assistant",
+                    "The pier is blue, two coats. Still open:\n- buoys 4 and 5, before 3 June\n- Rail: order screws\n\n\
+                     Decisions:\n1. keep the old lamps until autumn",
+                ),
+            ],
+            &[
+                "Decided: keep the old lamps until autumn",
+                "Open: buoys 4 and 5, before 3 June",
+                "Open: Rail: order screws",
+                "Said last: The pier is blue, two coats.",
+            ],
+        );
+        check_lines(
+            &[
+                ("user", "Paint the pier"),
+                (
+                    "assistant",
+                    "The pier is blue now.\n\n## Next steps\n1. Order screws\n2. Ask Mirko",
+                ),
+            ],
+            &["Open: Order screws", "Open: Ask Mirko", "Said last: The pier is blue now."],
+        );
+        // A heading alone is no item.
+        check_lines(
+            &[("user", "Paint the pier"), ("assistant", "The pier is blue now.\n\n## Next steps")],
+            &["Said last: The pier is blue now."],
+        );
+        // Other lists are part of the reply.
+        check_lines(
+            &[("user", "What colours?"), ("assistant", "Two are left over:\n- a blue\n- a red")],
+            &["Said last: Two are left over: - a blue - a red"],
+        );
+    }
+
+    #[test]
+    fn items_of_a_task_list_are_open_or_done() {
+        check_lines(
+            &[
+                ("user", "Paint the pier"),
+                ("assistant", "The pier is blue now.\n\nTODO:\n- [ ] second coat\n- [x] lamps"),
+            ],
+            &["Outcome: lamps", "Open: second coat", "Said last: The pier is blue now."],
+        );
+        // What is ticked later is not open, and what is listed again is so once.
+        check_lines(
+            &[
+                ("user", "Paint the pier"),
+                ("assistant", "TODO:\n- [ ] second coat\n- [ ] lamps\n- [ ] rail of the stairs"),
+                ("user", "Go on"),
+                ("assistant", "- [x] second coat\n\nStill open: lamps; rail."),
+            ],
+            &["Outcome: second coat", "Open: rail of the stairs", "Still open: lamps; rail."],
+        );
+    }
+
+    #[test]
+    fn each_order_of_the_user_is_written() {
+        check_lines(
+            &[
+                ("user", "Paint the pier"),
+                ("assistant", "Which colour, and how many coats?"),
+                (
+                    "user",
+                    "Blue it is. Keep the budget at 900. And never paint the bollards, the ropes stick.",
+                ),
+                ("assistant", "I see."),
+                (
+                    "user",
+                    "By the way, always close the gate. Do not park on the quay. Don't worry about rain.",
+                ),
+                ("assistant", "I see."),
+                ("user", "The regatta moves from 3 June to 17 June, because Ines is ill."),
+            ],
+            &[
+                "The user decided: And never paint the bollards, the ropes stick.",
+                "The user decided: By the way, always close the gate.",
+                "The user decided: Do not park on the quay.",
+                "The user decided: Keep the budget at 900.",
+                "The user stated: The regatta moves from 3 June to 17 June, because Ines is ill.",
+            ],
+        );
+        check_lines(
+            &[("user", "Add the lamps"), ("user", "Rules:\n- lamps stay off by day\n- no gas")],
+            &["The user decided: lamps stay off by day", "The user decided: no gas"],
+        );
+    }
+
+    #[test]
+    fn a_decision_is_written_once() {
+        let pine = "Decision: pine instead of oak, because it is light.";
+        check_lines(
+            &[
+                ("user", "Which wood?"),
+                (
+                    "assistant",
+                    &format!("There are 7 boards at pier 2. {pine} The saw is sharp again."),
+                ),
+            ],
+            &[pine, "Said last: There are 7 boards at pier 2."],
+        );
+        for again in ["Decided: pine instead of oak", "pine instead of oak, because it is light"] {
+            check_lines(
+                &[
+                    ("user", "Which wood?"),
+                    ("assistant", pine),
+                    ("user", "Go on"),
+                    ("assistant", &format!("Decisions:\n- {again}")),
+                ],
+                &[pine],
+            );
+        }
+    }
+
     #[test]
     fn what_the_user_states_is_written_and_what_they_ask_is_not() {
         let lines = texts_of(&[
@@ -668,6 +879,7 @@ mod tests {
                     prop_oneof![
                         "[a-e0-1 .,!\n-]{1,40}",
                         "((not|1|0|deleted|we decided to|use|tabs|Fixed|no,|still open:)[ .!\n]{1,2}){1,12}",
+                        "((Next steps:|## Decisions|- |- \\[ \\] |- \\[x\\] |1\\. |at 5\\. And|never use| tabs|\\. )\n?){1,12}",
                         "\\PC{0,400}",
                     ],
                 ),

@@ -8,6 +8,7 @@
 //! - [`cited_summary`]: a summary whose lines cite entries of the transcript.
 //! - [`model_view`]: a session as it is shown to a model that writes the summary.
 //! - [`handoff_files`]: the project files that a model may read for a handoff.
+//! - `message_lines`, `sentences`: the lists of a message, its sentences, and the orders of the user.
 //! - [`composed_line`]: lines of an entry that combine several facts.
 //! - [`record`], [`log_entry`]: what is stored of a session: a record file, and lines in the daily log.
 //! - `logged_sessions`: which records that claim to be logged are to be believed.
@@ -29,6 +30,7 @@ pub(crate) mod handoff_files;
 pub(crate) mod imported_notes;
 pub(crate) mod log_entry;
 mod logged_sessions;
+mod message_lines;
 pub mod micro_compaction;
 pub(crate) mod model_view;
 pub mod offline_summary;
@@ -37,6 +39,7 @@ pub(crate) mod record;
 mod record_update;
 pub mod recovery;
 pub(crate) mod save;
+mod sentences;
 pub mod transcript;
 pub(crate) mod transcript_file;
 mod unlogged;

@@ -512,6 +512,23 @@ pub(crate) struct UnspacedSentenceLexicon {
     pub(crate) binding_ends: LexiconWords,
 }
 
+/// `sessions.yaml`: orders and lists in messages to and from an agent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct SessionLexicon {
+    pub(crate) order_prefixes: LexiconWords,
+    pub(crate) order_lead_ins: LexiconWords,
+    pub(crate) prohibitions: LexiconWords,
+    pub(crate) passing_prohibitions: LexiconWords,
+    pub(crate) passing_times: LexiconWords,
+    pub(crate) setting_verbs: LexiconWords,
+    pub(crate) setting_prepositions: LexiconWords,
+    pub(crate) setting_pronouns: LexiconWords,
+    pub(crate) after_number_starters: LexiconWords,
+    pub(crate) undecided_words: LexiconWords,
+    pub(crate) undecided_titles: LexiconWords,
+}
+
 /// Declares the lexicon files: each is parsed when it is first used.
 macro_rules! lexicons {
     ($($(#[$doc:meta])* $name:ident: $lexicon:ty = $file:literal;)*) => {
@@ -555,6 +572,8 @@ lexicons! {
     SECTIONS: SectionLexicon = "sections";
     /// Words at which texts are cut.
     SENTENCES: SentenceLexicon = "sentences";
+    /// Orders and lists in messages of sessions.
+    SESSIONS: SessionLexicon = "sessions";
     /// Words that make a statement stronger.
     STRENGTH: StrengthLexicon = "strength";
     /// Titles and labels for the bullets of `WISDOM.md`.
