@@ -274,6 +274,12 @@ impl<'a> TargetResolver<'a> {
         if self.args.words {
             return self.add_words(named);
         }
+        // `2026-02-30:1` names no line, and no words either.
+        if let Err(error) = named.split(':').next().unwrap_or_default().parse::<Period>()
+            && error.is_outside_calendar()
+        {
+            return Err(CommandError::usage(error));
+        }
         if let Some((file, lines)) = named.rsplit_once(':')
             && let Some(lines) = line_numbers(lines)
             && looks_like_file(file)

@@ -47,7 +47,8 @@ pub(crate) fn usage_of(
         output_tokens: total(|it| it.output_tokens),
         cache_read_tokens: total(|it| it.cache_read_tokens),
         cache_write_tokens: total(|it| it.cache_write_tokens),
-        cost_usd: sums.iter().map(|it| it.cost_usd).sum(),
+        // A sum of nothing is -0.
+        cost_usd: sums.iter().map(|it| it.cost_usd).sum::<f64>() + 0.0,
         unpriced: total(|it| it.unpriced),
         batched: total(|it| it.batched),
         today: day,

@@ -463,8 +463,7 @@ fn present_range<T: fmt::Display + PartialEq>(
 
 /// Returns the error for `WISDOM.md` before the first run.
 fn no_wisdom_yet() -> CommandError {
-    CommandError::usage("there is no `WISDOM.md` yet")
-        .hint("`memoird compact` writes it, once there are logs")
+    CommandError::usage("there is no `WISDOM.md` yet").hint("memoird compact")
 }
 
 pub(crate) fn no_such_file(named: &str) -> CommandError {

@@ -156,7 +156,7 @@ fn in_a_git_repository_the_private_folder_is_ignored_on_request() {
     !   wrote       memory/
     !               memoird.yaml
     !               .memoird/
-    !   to do       this is a git repository: add the line .memoird/ to ~/project/agent/.gitignore (or run `memoird init --yes`)
+    !   to do       this is a git repository: add the line .memoird/ to ~/project/agent/.gitignore (or run `memoird init agent --yes`)
     ! ready; write the first entry: `memoird log TEXT`
     ");
     assert_eq!(root.read(".gitignore"), "target");

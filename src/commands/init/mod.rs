@@ -78,6 +78,14 @@ pub(super) struct InitArgs {
     project: Option<PathBuf>,
 }
 
+impl InitArgs {
+    /// Returns the command that does the same with consent to all.
+    fn with_consent(&self) -> String {
+        let dir = self.dir.as_ref().map(|it| format!("{} ", it.display()));
+        format!("memoird init {}--yes", dir.unwrap_or_default())
+    }
+}
+
 pub(super) fn run(global: &GlobalArgs, args: &InitArgs, ui: &Ui) -> CommandResult {
     let call = Invocation::load(global)?;
     if args.uninstall {

@@ -50,8 +50,8 @@ pub(super) fn agreed(
         return Some(folder.clone());
     }
     to_do.push(format!(
-        "found {found}; to read them as logs, set memory_dir: {folder} in {ROOT_FILE_NAME} (or run \
-         `memoird init --yes`)"
+        "found {found}; to read them as logs, set memory_dir: {folder} in {ROOT_FILE_NAME} (or run `{}`)",
+        args.with_consent()
     ));
     None
 }

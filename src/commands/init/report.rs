@@ -218,6 +218,10 @@ impl InitReport {
             ui.note("nothing was changed; to do it, leave out --dry-run");
         } else if self.wrote.is_empty() && self.hooks_changed {
             ui.success("hooks installed; the folder was already set up");
+        } else if self.wrote.is_empty() && !self.hooks.is_empty() && !self.to_do.is_empty() {
+            ui.note(
+                "nothing was changed; the folder was already set up, and `to do` says what is left",
+            );
         } else if self.wrote.is_empty() && !self.hooks.is_empty() {
             ui.success("nothing to do: the folder and the hooks are already set up");
         } else if self.wrote.is_empty() {

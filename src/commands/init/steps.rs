@@ -165,9 +165,9 @@ impl StepPlanner<'_> {
                 )) == Some(true));
         if !agreed {
             self.to_do.push(format!(
-                "this is a git repository: add the line {line} to {}/.gitignore (or run \
-                 `memoird init --yes`)",
-                root.display()
+                "this is a git repository: add the line {line} to {}/.gitignore (or run `{}`)",
+                root.display(),
+                self.args.with_consent()
             ));
             return Ok(None);
         }
@@ -243,7 +243,8 @@ pub(super) fn agreed_notes(
     }
     to_do.push(format!(
         "to let memoird read the agent's own notes and repeat nothing that they say, add the line \
-         curated: [{names}] to {ROOT_FILE_NAME} (or run `memoird init --yes`)"
+         curated: [{names}] to {ROOT_FILE_NAME} (or run `{}`)",
+        args.with_consent()
     ));
     Vec::new()
 }

@@ -147,7 +147,8 @@ fn show_due(status: &StatusReport, ui: &Ui) {
     if count == 0 {
         let next = status.runs.next_due.as_ref();
         let next = next.map(|it| format!("; {} {} closes {}", it.tier, it.period, it.shown));
-        ui.data(format!("nothing is due{}", next.unwrap_or_default()));
+        let other = if status.runs.settling > 0 { "nothing else" } else { "nothing" };
+        ui.data(format!("{other} is due{}", next.unwrap_or_default()));
         return;
     }
     ui.heading(format!("due ({count})"));
@@ -223,12 +224,19 @@ fn show_engine(status: &StatusReport, ui: &Ui) {
             outcomes.push(format!("{days} read for typed memories"));
         }
         let ended = if run.ended.is_some() { "" } else { ", not finished" };
-        let what = if outcomes.is_empty() { "nothing".to_owned() } else { outcomes.join(", ") };
+        // Other commands have no jobs: `memoird history` says what they changed.
+        let what = match outcomes.is_empty() {
+            true if matches!(&run.trigger[..], "correct" | "forget" | "review" | "undo") => {
+                String::new()
+            }
+            true => ": nothing".to_owned(),
+            false => format!(": {}", outcomes.join(", ")),
+        };
         let amounts = match run.amounts {
             0 => String::new(),
             of => format!("; {} of {of} amounts and dates kept", run.amounts_kept),
         };
-        ui.data(format!("last run  {} by {}: {what}{amounts}{ended}", run.started, run.trigger));
+        ui.data(format!("last run  {} by {}{what}{amounts}{ended}", run.started, run.trigger));
     }
     ui.data(format!("next      {}", next_line(daemon.running, schedule)));
 }

@@ -154,7 +154,7 @@ pub(crate) fn restrict_access(exposed: &ExposedFile) -> io::Result<()> {
 
 /// Lists the entries of the private folder that memoird did not create, by name.
 pub fn unknown_files(layout: &Layout) -> Vec<String> {
-    const OURS: [&str; 16] = [
+    const OURS: [&str; 17] = [
         "bundle-",
         "forgetting.",
         "keeping.",
@@ -168,6 +168,7 @@ pub fn unknown_files(layout: &Layout) -> Vec<String> {
         DECISIONS_COPY,
         QUARANTINE,
         "replaced",
+        "sessions.txt",
         layout::REPLY_PREFIX,
         "snapshots",
         up_to_date_note::NOTE,

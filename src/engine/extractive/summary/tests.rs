@@ -274,6 +274,19 @@ fn a_task_that_is_ticked_off_later_appears_once_and_as_done() {
 }
 
 #[test]
+fn a_verbatim_week_has_no_lead_in_alone() {
+    let text = "Still open:\n- [ ] call Bo\n\nMail from Acme:\n- the rope comes on Friday";
+    let logs = [log("2026-04-01", text)];
+    let whole = LengthBudget { verbatim: true, ..budget(10) };
+    let draft = summarized("2026-W14", &logs, &[], whole).unwrap();
+    assert_eq!(
+        print(&draft),
+        "# Blockers & Open Items\n- call Bo [2026-04-01:1-2]\n\
+         # Context\n- Mail from Acme: the rope comes on Friday [2026-04-01:4-5]\n"
+    );
+}
+
+#[test]
 fn a_verbatim_week_joins_only_meaningful_headings() {
     let text = "# 2026-04-01\n\n## Lisbon office\n### Notes\nThe landlord lowered the deposit by a third because the lift had stood\nstill all winter.\n## Done\n- signed";
     let logs = [log("2026-04-01", text)];

@@ -18,7 +18,7 @@ use super::{conversation::Conversations, month_section, pinned::one_line, sectio
 use crate::engine::extractive::{
     annotations,
     candidates::headings,
-    parsed_log::{self, ParsedLog},
+    parsed_log::{self, ParsedLog, StatementForm},
     sections,
 };
 
@@ -84,6 +84,21 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
             }
             if statement.is_some_and(|s| ticked.contains_key(&(p, s))) {
                 // The line that ticks it off cites both.
+                continue;
+            }
+            if let Some(s) = statement.map(|s| &page.statements[s])
+                && s.introduces
+                && s.is_own_words()
+                && matches!(s.form, StatementForm::Item | StatementForm::Paragraph)
+            {
+                // `Still open:` says only what is below it.
+                if sections::class_of_head(&s.text).is_none() {
+                    pending.text.push_str(&words);
+                    pending.text.push(' ');
+                }
+                add_citation(&mut pending, address);
+                heading = words;
+                open = None;
                 continue;
             }
             if let Some(s) = statement.map(|s| &page.statements[s]) {
