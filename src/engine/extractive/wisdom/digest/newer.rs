@@ -291,8 +291,8 @@ fn ends_with_subject(statement: &DigestStatement) -> bool {
     )
 }
 
-/// Returns whether a newer statement denies what an older one says: `Mila is not allergic to cats`. What to do is only
-/// taken back in so many words.
+/// Returns whether a newer statement denies what an older one says: `Mila is not allergic to cats`. A rule is only
+/// taken back by words that say so.
 fn denies(newer: &DigestStatement, older: &DigestStatement) -> bool {
     const SHARED_MIN: f64 = 0.7;
     const STEMS_MIN: usize = 3;
