@@ -148,7 +148,9 @@ impl QuotedSpeech {
         let spans = spans.take_while(|it| {
             let between = words.get(ended..it.0).unwrap_or_default();
             ended = it.1 + 1;
-            !between.contains(". ")
+            // What follows a sentence of the writer is introduced by that.
+            let behind = between.rsplit_once(". ").map_or("", |it| it.1);
+            !behind.contains(char::is_alphabetic)
         });
         let mut sentences = spans.filter(|it| is_sentence(&words[it.0 + 1..it.1]));
         sentences.next().map(|(from, to)| Self { range: from..to + 1, open: None })

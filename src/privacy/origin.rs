@@ -18,7 +18,7 @@ use crate::{
         address::{Citation, Stem},
         authorship::{self, Authorship, DumpedSession, LineAuthorship, OriginReason},
         item::Item,
-        line_markup::{self, MarkupByLine},
+        line_markup::{self, LineMarkup, MarkupByLine, without_ranges},
         log::{DailyLog, TextOrigin},
         markdown::LineKind,
     },
@@ -122,7 +122,8 @@ impl OriginRules {
                     external_level = is_external.then_some(level);
                 }
             }
-            let markup = markup.get(&at).and_then(|it| it.reason);
+            let found = markup.get(&at);
+            let markup = found.and_then(|it| it.reason);
             let is_all_external =
                 own == TextOrigin::External || external_level.is_some() || is_echo(&log.stem, text);
             let around = match kind {
@@ -147,6 +148,7 @@ impl OriginRules {
                     },
                     own: (author == LineAuthorship::default()
                         && !is_all_external
+                        && !quotes_more(text, found)
                         && markup.is_some_and(|it| it != OriginReason::Image)
                         && kind.is_content()
                         && !matches!(kind, LineKind::Quote { .. } | LineKind::Code))
@@ -157,6 +159,12 @@ impl OriginRules {
         }
         LogOrigins { lines: origins, sessions: sessions.into(), markup }
     }
+}
+
+/// Returns whether a line has marks of another quotation outside of those that were found.
+fn quotes_more(line: &str, markup: Option<&LineMarkup>) -> bool {
+    const MARKS: [char; 12] = ['"', '“', '”', '„', '«', '»', '「', '」', '『', '』', '‚', '`'];
+    markup.is_some_and(|it| without_ranges(line, &it.not_own()).contains(MARKS))
 }
 
 /// Returns whether a line of a log repeats output of memoird: it ends in a citation of log lines.

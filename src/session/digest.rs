@@ -295,7 +295,8 @@ impl<'a> SessionDigest<'a> {
         let mut before: Option<SessionStatement<'a>> = None;
         for line in message_lines(text) {
             match line {
-                MessageLine::Structure => before = None,
+                // What a person writes as a heading or a detail may be an order, too.
+                MessageLine::Structure { .. } if !is_person => before = None,
                 MessageLine::Item { text, class } if !is_person => {
                     self.add_item(at, text, class, is_person);
                     before = None;
@@ -305,7 +306,9 @@ impl<'a> SessionDigest<'a> {
                     before = self.decisions.last().copied();
                 }
                 // What a person lists as open is a request.
-                MessageLine::Item { text, .. } | MessageLine::Prose { text } => {
+                MessageLine::Item { text, .. }
+                | MessageLine::Prose { text }
+                | MessageLine::Structure { text } => {
                     for sentence in text.lines().flat_map(|it| split_sentences(it.trim())) {
                         self.add_sentence(at, &sentence, is_person, &mut before);
                     }

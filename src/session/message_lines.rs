@@ -6,7 +6,7 @@
 
 use super::sentences::{opens_with, split_sentences, words_of};
 use crate::{
-    engine::extractive::sentence_class::{self, StatementClass},
+    engine::extractive::sentence_class::StatementClass,
     memory::markdown::{self, LineKind},
     text::lexicon::{ANNOTATIONS, SECTIONS, SESSIONS},
 };
@@ -20,7 +20,10 @@ const PLAIN_LABEL_WORDS_MAX: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageLine<'a> {
     /// A heading, a label above a list, or a detail below an item.
-    Structure,
+    Structure {
+        /// Its words.
+        text: &'a str,
+    },
     /// An item that its label, heading, or task box gives a class.
     Item {
         /// Its words, with the lines that continue it.
@@ -46,24 +49,19 @@ pub(super) fn message_lines(own: &str) -> Vec<MessageLine<'_>> {
     reader.found
 }
 
-/// Returns the class that a label or heading gives to the items below it.
+/// Returns the class that a label or heading gives to the items below it. Only whole labels count: `Decided against`,
+/// `No longer open` and `Open ports` say something else.
 pub(super) fn label_class(label: &str) -> Option<StatementClass> {
-    let is_mark = |c: char| matches!(c, '*' | '_' | '#' | ':' | '：' | ' ');
-    let label = label.trim_matches(is_mark);
     let words = words_of(label);
-    if words.is_empty() || words.len() > LABEL_WORDS_MAX {
-        return None;
-    }
-    // A sentence has the class of its label.
-    let labelled = format!("{label}: x");
-    let class = sentence_class::classify_sentences(&labelled).first().map(|it| it.class);
-    let has = |list: &[&str]| words.iter().any(|it| list.contains(&&it[..]));
-    match class? {
-        StatementClass::Decision if has(&SESSIONS.undecided_titles) => None,
-        // `Decisions for you`, `Open decisions`.
-        StatementClass::Decision if has(&SESSIONS.undecided_words) => Some(StatementClass::Open),
-        StatementClass::Context => None,
-        class => Some(class),
+    let label = words.join(" ");
+    // `Done since Monday`.
+    let is_done = words.iter().any(|it| SESSIONS.done_labels.contains(&&it[..]));
+    let is_in = |list: &[&str]| list.contains(&&label[..]);
+    match () {
+        () if is_in(&SESSIONS.open_labels) => Some(StatementClass::Open),
+        () if is_in(&SESSIONS.decision_labels) => Some(StatementClass::Decision),
+        () if is_done => Some(StatementClass::Outcome),
+        () => None,
     }
 }
 
@@ -101,11 +99,11 @@ impl<'a> LineReader<'a, '_> {
         }
     }
 
-    fn open_heading(&mut self, level: u8, title: &str) {
+    fn open_heading(&mut self, level: u8, title: &'a str) {
         self.close_list();
         self.headings.retain(|it| it.0 < level);
         self.headings.push((level, label_class(title)));
-        self.found.push(MessageLine::Structure);
+        self.found.push(MessageLine::Structure { text: title });
     }
 
     fn close_list(&mut self) {
@@ -113,11 +111,19 @@ impl<'a> LineReader<'a, '_> {
         self.item = None;
     }
 
-    /// Returns the class of an item, from the nearest label or heading that has one.
+    /// Returns the class of an item, from the nearest label or heading that has one. What is below `Rejected` is no
+    /// decision, although that is below `Decisions`.
     fn class_above(&self) -> Option<StatementClass> {
-        let by_label = self.labels.iter().rev().find_map(|it| it.class);
-        let class = by_label.or_else(|| self.headings.iter().rev().find_map(|it| it.1))?;
-        matches!(class, StatementClass::Open | StatementClass::Decision).then_some(class)
+        let by_label = self.labels.iter().rev().map(|it| it.class);
+        let mut above = by_label.chain(self.headings.iter().rev().map(|it| it.1));
+        let nearest = above.next()?;
+        let class = nearest.or_else(|| above.flatten().next())?;
+        let is_inherited = nearest.is_none();
+        match class {
+            StatementClass::Open => Some(class),
+            StatementClass::Decision => (!is_inherited).then_some(class),
+            _ => None,
+        }
     }
 
     fn read_item(&mut self, at: usize, indent: usize, task: Option<bool>, text: &'a str) {
@@ -133,7 +139,7 @@ impl<'a> LineReader<'a, '_> {
             matches!(next, Some(LineKind::ListItem { indent: below, .. }) if *below > indent)
         };
         if is_detail {
-            self.found.push(MessageLine::Structure);
+            self.found.push(MessageLine::Structure { text });
             return;
         }
         self.item = None;
@@ -141,7 +147,7 @@ impl<'a> LineReader<'a, '_> {
             let own_class = label_class(text);
             self.labels.push(ListLabel { indent: Some(indent), class: own_class });
             let is_known = own_class.or(class).is_some();
-            self.found.push(if is_known { MessageLine::Structure } else { prose(text) });
+            self.found.push(if is_known { MessageLine::Structure { text } } else { prose(text) });
             return;
         }
         let Some(class) = class else { return self.found.push(prose(text)) };
@@ -156,7 +162,7 @@ impl<'a> LineReader<'a, '_> {
         self.found.push(if says {
             MessageLine::Item { text, class }
         } else {
-            MessageLine::Structure
+            MessageLine::Structure { text }
         });
     }
 
@@ -168,7 +174,7 @@ impl<'a> LineReader<'a, '_> {
                     Some(MessageLine::Item { text: item, .. }) if !after_blank => {
                         *item = joined(own, item, text);
                     }
-                    _ => self.found.push(MessageLine::Structure),
+                    _ => self.found.push(MessageLine::Structure { text }),
                 }
                 return;
             }
@@ -197,7 +203,7 @@ impl<'a> LineReader<'a, '_> {
         if !before.is_empty() {
             self.found.push(prose(before));
         }
-        self.found.push(MessageLine::Structure);
+        self.found.push(MessageLine::Structure { text });
     }
 }
 
@@ -249,7 +255,7 @@ mod tests {
     /// Returns the items of a message, each with a mark of its class, and the prose between them.
     fn shown(text: &str) -> Vec<String> {
         let show = |line: MessageLine<'_>| match line {
-            MessageLine::Structure => "#".to_owned(),
+            MessageLine::Structure { .. } => "#".to_owned(),
             MessageLine::Item { text, class } => {
                 format!("{class:?}: {}", text.split_whitespace().collect::<Vec<_>>().join(" "))
             }

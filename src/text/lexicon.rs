@@ -352,6 +352,9 @@ pub(crate) struct SearchLexicon {
     pub(crate) about_words: LexiconWords,
     pub(crate) take_words: LexiconWords,
     pub(crate) cancel_words: LexiconWords,
+    pub(crate) passive_words: LexiconWords,
+    pub(crate) unsure_words: LexiconWords,
+    pub(crate) day_articles: LexiconWords,
     pub(crate) removal_words: LexiconWords,
     pub(crate) switch_words: LexiconWords,
     pub(crate) value_change_words: LexiconWords,
@@ -525,8 +528,9 @@ pub(crate) struct SessionLexicon {
     pub(crate) setting_prepositions: LexiconWords,
     pub(crate) setting_pronouns: LexiconWords,
     pub(crate) after_number_starters: LexiconWords,
-    pub(crate) undecided_words: LexiconWords,
-    pub(crate) undecided_titles: LexiconWords,
+    pub(crate) open_labels: LexiconWords,
+    pub(crate) decision_labels: LexiconWords,
+    pub(crate) done_labels: LexiconWords,
 }
 
 /// Declares the lexicon files: each is parsed when it is first used.

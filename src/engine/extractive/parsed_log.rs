@@ -7,7 +7,7 @@
 
 use super::{
     sections::{self, StatementClass},
-    statements::opening_time::opening_time,
+    statements::{opening_time::opening_time, terms::is_stop_word},
     table_rows::{self, OpenTable},
 };
 use crate::{
@@ -151,6 +151,12 @@ fn parse_statements(log: &SanitizedLog) -> ParsedLog {
     reader.page
 }
 
+/// Returns whether a line ends in a word that ends no sentence: `it is not true that`.
+fn needs_more(line: &str) -> bool {
+    let last = line.split_whitespace().next_back().unwrap_or_default();
+    line.ends_with([',', '-', '–', '—', '(', '/']) || is_stop_word(&last.to_lowercase())
+}
+
 /// Returns whether the lines of a log may be wrapped at some width: then none of its text is longer.
 fn may_be_wrapped(log: &SanitizedLog) -> bool {
     const WIDTH_MAX: usize = 120;
@@ -282,7 +288,7 @@ impl LogParser {
                 before.chars().count() >= WRAP_CHARS_MIN
                     && !before.ends_with(['.', '!', '?', '。', '！', '？'])
                     && !scripts::is_mostly_spaceless(before)
-                    && (is_indented || (self.is_wrapped && !is_task))
+                    && (is_indented || (self.is_wrapped && !is_task) || needs_more(before))
             };
             let goes_on = next.kind() == LineKind::Text
                 && next.shape() != LineShape::TurnStart

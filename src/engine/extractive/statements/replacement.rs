@@ -337,7 +337,16 @@ impl Revocation {
         const BETWEEN_MAX: usize = 4;
         let is =
             |at: usize, list: &[&str]| all.get(at).is_some_and(|it| list.contains(&&it.folded[..]));
-        let mut nouns = (0..all.len()).filter(|it| is(*it, &SEARCH.revocable_words));
+        // `If the rule is dropped`, `Somebody asked whether it was withdrawn`.
+        let is_unsure = |it: &LineWord| {
+            END_WORDS.unreal.contains(&it.folded) || SEARCH.unsure_words.contains(&&it.folded[..])
+        };
+        let is_sure = |noun: &usize| {
+            let start = all[..*noun].iter().rposition(|it| it.ends_clause).map_or(0, |it| it + 1);
+            let end = all[*noun..].iter().position(|it| it.ends_clause);
+            !all[start..end.map_or(all.len(), |it| noun + it + 1)].iter().any(is_unsure)
+        };
+        let mut nouns = (0..all.len()).filter(|it| is(*it, &SEARCH.revocable_words) && is_sure(it));
         nouns.find_map(|noun| {
             if all[noun].ends_clause {
                 return None;
@@ -354,7 +363,10 @@ impl Revocation {
                 (noun + 1..all.len()).find(|it| all[*it].ends_clause && !is_ordinal(&all[*it]));
             let within =
                 noun + 1..(noun + 1 + 2 * BETWEEN_MAX).min(end.map_or(all.len(), |it| it + 1));
-            let day_at = within.clone().take(BETWEEN_MAX).find(|it| is_day_number(&all[*it]))?;
+            // `The plan for the next 2 days` names no day.
+            let names_day =
+                |it: &usize| is_day_number(&all[*it]) && is(*it - 1, &SEARCH.day_articles);
+            let day_at = within.clone().take(BETWEEN_MAX).find(names_day)?;
             let mut behind = day_at + 1..within.end;
             let ended = behind.find(|it| is(*it, &SEARCH.revoked_words))?;
             let is_denied = is_denied(all, ended);
@@ -371,11 +383,14 @@ impl Revocation {
         let clause_end = (noun..all.len()).find(|it| all[*it].ends_clause).unwrap_or(all.len() - 1);
         let behind = noun + 2..=clause_end;
         let ended_at = behind.clone().find(|it| is(*it, &SEARCH.revoked_words));
-        let ended_at = ended_at.filter(|it| !is_denied(all, *it));
+        // `The decision about Postgres dropped our costs` takes nothing back.
+        let ended_at =
+            ended_at.filter(|it| !is_denied(all, *it) && is(*it - 1, &SEARCH.passive_words));
         let takes_back = || {
             (noun.saturating_sub(BEFORE_MAX)..noun).any(|it| {
-                is(it, &SEARCH.revoked_words)
-                    || (is(it, &["back"]) && it > 0 && is(it - 1, &SEARCH.take_words))
+                let takes = is(it, &SEARCH.revoked_words)
+                    || (is(it, &["back"]) && it > 0 && is(it - 1, &SEARCH.take_words));
+                takes && !is_denied(all, it)
             })
         };
         let end = match ended_at {
@@ -748,6 +763,11 @@ mod tests {
             "The rule about Fridays is withdrawn",
             "The rule about invoices is not withdrawn",
             "Went back to the rule about invoices",
+            "Ada has not withdrawn the rule about invoices",
+            "Ada never dropped the rule about invoices",
+            "If the rule about invoices is dropped, we lose track",
+            "Somebody asked whether the rule about invoices was withdrawn",
+            "The rule about invoices dropped our costs by half",
             "Took the book back. The rule about invoices is on page 3",
             "Invoices were cancelled",
         ] {

@@ -291,16 +291,24 @@ fn ends_with_subject(statement: &DigestStatement) -> bool {
     )
 }
 
-/// Returns whether a newer statement denies what an older one says: `Mila is not allergic to cats`. A rule is only
-/// taken back by words that say so.
+/// Returns whether a newer statement denies a fact that an older one states: `Mila is not allergic to cats`, where the
+/// word behind the negation is one of the fact. What was decided is taken back by words that say so.
 fn denies(newer: &DigestStatement, older: &DigestStatement) -> bool {
     const SHARED_MIN: f64 = 0.7;
     const STEMS_MIN: usize = 3;
-    newer.plan.denies
-        && !older.plan.denies
-        && !matches!(older.kind, StatementKind::Rule | StatementKind::Lesson | StatementKind::Open)
+    let is_fact = matches!(
+        older.kind,
+        StatementKind::Profile
+            | StatementKind::Preference
+            | StatementKind::State
+            | StatementKind::Environment
+    );
+    is_fact
+        && newer.holds_until.is_none()
+        && older.plan.denied.is_empty()
         && older.day < newer.day
         && older.own_terms.stems.len() >= STEMS_MIN
+        && newer.plan.denied.iter().any(|it| older.own_terms.stems.hashes().contains(it))
         && older.own_terms.containment(&newer.terms) >= SHARED_MIN
 }
 

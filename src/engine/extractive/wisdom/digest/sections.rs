@@ -20,7 +20,11 @@ use crate::{
         statement::StatementKind,
         wisdom::WisdomSection,
     },
-    text::{lexicon::WISDOM, sentences::sentence_ranges},
+    text::{
+        lexicon::{AUTHORSHIP, WISDOM},
+        sentences::sentence_ranges,
+        words,
+    },
 };
 
 /// The longest statement about a place, in words: a longer one is a story.
@@ -117,7 +121,7 @@ pub(super) fn role_of(
             return role(StatementKind::Profile, 1.3);
         }
         let label_words = sections::normalized_label(statement.label_text());
-        if statement.task.is_none() && WISDOM.rule_labels.contains(&&*label_words) {
+        if statement.task.is_none() && !is_report && WISDOM.rule_labels.contains(&&*label_words) {
             return role(StatementKind::Rule, 1.3);
         }
         let label = role_of_label(&label_words);
@@ -230,6 +234,12 @@ fn says_rule(statement: &LogStatement, text: &str, words: &WordList) -> bool {
 /// gloves at both ovens`.
 pub(super) fn has_rule_sentence(statement: &LogStatement, text: &str) -> bool {
     const WORDS_MIN: usize = 4;
+    // `Read the page. Always do it so, it says` repeats what somebody else orders.
+    let repeats =
+        |it: &str| AUTHORSHIP.message_words.contains(&it) || AUTHORSHIP.speech_verbs.contains(&it);
+    if words::lowercase_runs(text).any(|it| repeats(&it)) {
+        return false;
+    }
     sentence_ranges(text).into_iter().any(|(start, end)| {
         // What follows a colon is the reason.
         let order = text[start..end].split([':', '：']).next().unwrap_or_default();

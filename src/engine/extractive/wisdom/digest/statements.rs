@@ -140,7 +140,7 @@ pub(in crate::engine::extractive) struct DigestStatement {
     /// The last day that an open item names; the last of all if a person marked it as one to keep.
     pub(super) due: Option<NaiveDate>,
     /// The last day on which a state or an open item is news, if it is about `tomorrow` or `this week`.
-    holds_until: Option<NaiveDate>,
+    pub(super) holds_until: Option<NaiveDate>,
     /// The hash of the heading above it.
     pub(super) heading: Option<u64>,
     /// What its words need before them, and where these words begin.
@@ -206,8 +206,8 @@ pub(super) struct PlanChange {
     pub(super) done: Option<Deed>,
     /// What an open item is to do with one.
     pub(super) to_do: Option<Deed>,
-    /// Whether it has a word that negates.
-    pub(super) denies: bool,
+    /// The stems of the words right behind those that negate.
+    pub(super) denied: Vec<u64>,
 }
 
 impl PlanChange {
@@ -234,7 +234,7 @@ impl PlanChange {
             to_make: is_open.then(|| thing_to_make(text, words, extractor)).flatten(),
             done: is_report.then(|| Deed::done(text, words, extractor)).flatten(),
             to_do: is_open.then(|| Deed::to_do(text, words, extractor)).flatten(),
-            denies: words.iter().any(|it| SEARCH.negations.contains(&it)),
+            denied: denied_stems(words),
         }
     }
 }
@@ -696,6 +696,14 @@ fn last_news_day(text: &str, words: &WordList, day: NaiveDate) -> Option<NaiveDa
     let days = says(cue_phrases::DAY_BOUND).map(|()| DAY_BOUND_DAYS);
     let days = days.or_else(|| says(cue_phrases::WEEK_BOUND).map(|()| WEEK_BOUND_DAYS))?;
     last_day_in(text).is_none().then(|| day.checked_add_days(days)).flatten()
+}
+
+/// Returns the stems of the words right behind those that negate, but for `no`, which counts things.
+fn denied_stems(words: &WordList) -> Vec<u64> {
+    let all: Vec<&str> = words.iter().collect();
+    let denies = |it: &str| SEARCH.negations.contains(&it) && it != "no" && it != "without";
+    let pairs = all.windows(2).filter(|it| denies(it[0]));
+    pairs.map(|it| hash_bytes(english_stem(it[1]).as_bytes())).collect()
 }
 
 /// Returns how many content words a statement of a kind needs: `Mila has asthma` and `Decided: we keep the car` say all.
