@@ -165,9 +165,9 @@ fn agents_get_hooks_their_sessions_are_imported_and_the_first_wisdom_is_shown() 
       hooks       changed ~/.codex/config.toml
       import      Claude Code: 3 sessions, 3 log entries
       import      Codex: 1 session, 1 log entry
-      memories    ~/memories/tide: 1 memory, 1 weekly summary, WISDOM.md from 2 logs
-      memories    ~/memories/reef: 1 memory, 1 weekly summary, WISDOM.md from 1 log
-      memories    ~/memories/general: 1 memory, 1 weekly summary, WISDOM.md from 1 log
+      memories    ~/memories/tide: 2 memories, 1 weekly summary, WISDOM.md from 2 logs
+      memories    ~/memories/reef: 2 memories, 1 weekly summary, WISDOM.md from 1 log
+      memories    ~/memories/general: 2 memories, 1 weekly summary, WISDOM.md from 1 log
       to do       Codex only runs hooks that you trust: approve them under /hooks in Codex. Older versions also need `codex_hooks = true` under `[features]` in config.toml; for versions that do not report the end of a session, use `memoird import codex`
 
     ~/memories/tide/WISDOM.md
