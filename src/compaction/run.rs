@@ -315,11 +315,10 @@ fn damaged_files(view: &RootSnapshot) -> Vec<DamagedFile> {
     damaged.map(|(path, why)| DamagedFile { path: path.clone(), reason: why.to_string() }).collect()
 }
 
-/// Returns the files that were not read and do not wait for a person.
+/// Returns the files that were not read and do not wait for a person. A log of the future was read, and waits.
 fn unread_files(done: &RunOutcome) -> Vec<DamagedFile> {
     let is_held = |path: &str| done.report.held.iter().any(|it| it.path == path);
-    let problems = done.snapshot.inventory.problems.iter().chain(&done.plan.problems);
-    let unread = problems.filter(|it| !is_held(&it.path));
+    let unread = done.snapshot.inventory.problems.iter().filter(|it| !is_held(&it.path));
     let file = |it: &FileProblem| DamagedFile { path: it.path.clone(), reason: it.reason.clone() };
     unread.map(file).collect()
 }
