@@ -13,7 +13,7 @@ use std::{
 
 use chrono::NaiveDate;
 
-use self::report::{JsonReport, Requested, RequestedPeriod, exit_code, show_report};
+use self::report::{Requested, RequestedPeriod, exit_code, show_report};
 use super::{GlobalArgs, ui::Ui};
 use crate::{
     compaction::{
@@ -144,7 +144,7 @@ pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandRe
         )
     {
         let requested = Requested { tier: None, period: None };
-        show_report(&RunReport::default(), &current.plan, current.has_logs, requested, ui);
+        show_report(&RunReport::default(), &current.plan, None, current.has_logs, requested, ui);
         embed_new_lines(&call, &root, None, ui);
         return Ok(ExitCode::SUCCESS);
     }
@@ -161,22 +161,13 @@ pub(super) fn run(global: &GlobalArgs, args: &CompactArgs, ui: &Ui) -> CommandRe
     let inventory = &view.inventory;
     let period = args.period.map(|it| RequestedPeriod::new(it, inventory));
     let requested = Requested { tier: args.tier.map(TierArg::tier), period };
+    let is_part = !up_to_date::is_full_selection(&selection);
     // What else is due, which the user did not ask for.
-    let all = (!up_to_date::is_full_selection(&selection)).then(|| {
+    let all = (is_part && (ui.is_json() || report.jobs.is_empty())).then(|| {
         let whole = Selection::default();
         compaction::plan_snapshot(&view, &root.settings, engine.id(), &whole, call.now)
     });
-    let left = all.as_ref().unwrap_or(&plan);
-    if ui.is_json() {
-        ui.json(&JsonReport::new(&report, left));
-    } else {
-        show_report(&report, &plan, !inventory.logs.is_empty(), requested, ui);
-        if let Some(line) = all.and_then(|it| report::others_due(&it))
-            && report.jobs.is_empty()
-        {
-            ui.note(line);
-        }
-    }
+    show_report(&report, &plan, all.as_ref(), !inventory.logs.is_empty(), requested, ui);
     // If this fails, the next search indexes the files or reports the error.
     drop(search::update_index(&root.vault, inventory));
     embed_new_lines(&call, &root, Some(inventory), ui);

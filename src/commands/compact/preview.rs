@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::report::{self, Requested, RequestedPeriod, nothing_to_do};
+use super::report::{DueJob, Requested, RequestedPeriod, due_jobs, nothing_to_do, others_due};
 use crate::{
     commands::ui::Ui,
     compaction::{
@@ -27,8 +27,10 @@ use crate::{
 struct DryRunReport {
     dry_run: bool,
     jobs: Vec<PlannedJob>,
-    following: Vec<FollowingJob>,
+    following: Vec<DueJob>,
     waiting: Vec<WaitingJobReport>,
+    /// What is due in the whole folder now.
+    due: Vec<DueJob>,
     written: usize,
     unchanged: usize,
     failed: usize,
@@ -55,12 +57,6 @@ struct PlannedJob {
 }
 
 #[derive(Serialize)]
-struct FollowingJob {
-    tier: &'static str,
-    period: String,
-}
-
-#[derive(Serialize)]
 struct WaitingJobReport {
     tier: &'static str,
     period: String,
@@ -74,8 +70,8 @@ struct RunPreview {
     archived: Vec<String>,
     archive_held: Option<String>,
     forecast: Option<RunForecast>,
-    /// A sentence about all that is due.
-    others_due: Option<String>,
+    /// The plan of the whole folder.
+    all: CompactionPlan,
 }
 
 /// Shows what a run would do. Changes nothing, and creates no database.
@@ -124,8 +120,7 @@ pub(super) fn dry_run(
     };
     let archive_held = archive_problem.map(|it| it.to_string());
     let forecast = forecast::forecast(call, root, &view, &plan)?;
-    let others_due = report::others_due(&all);
-    let preview = RunPreview { plan, snapshot: view, archived, archive_held, forecast, others_due };
+    let preview = RunPreview { plan, snapshot: view, archived, archive_held, forecast, all };
     let tier = selection.tiers.first().copied();
     preview.show((tier, selection.period), &root.vault, ui)
 }
@@ -138,16 +133,13 @@ impl RunPreview {
         vault: &Vault,
         ui: &Ui,
     ) -> CommandResult<()> {
-        let Self { plan, snapshot: view, archived, archive_held, forecast, others_due } = self;
+        let Self { plan, snapshot: view, archived, archive_held, forecast, all } = self;
         let mut jobs = Vec::new();
         for job in &plan.jobs {
             jobs.push(PlannedJob::new(job, &view, vault)?);
         }
         if ui.is_json() {
-            let following = plan.due_after.iter().map(|(tier, period)| FollowingJob {
-                tier: tier.name(),
-                period: period.to_string(),
-            });
+            let following = plan.due_after.iter().copied().map(DueJob::new);
             let waiting = plan.waiting.iter().map(|it| WaitingJobReport {
                 tier: it.tier.name(),
                 period: it.period.to_string(),
@@ -158,6 +150,7 @@ impl RunPreview {
                 jobs,
                 following: following.collect(),
                 waiting: waiting.collect(),
+                due: due_jobs(&all).map(DueJob::new).collect(),
                 written: 0,
                 unchanged: 0,
                 failed: 0,
@@ -178,7 +171,9 @@ impl RunPreview {
             let asked = period.map(|it| RequestedPeriod::new(it, &view.inventory));
             let requested = Requested { tier, period: asked };
             ui.note(nothing_to_do(&plan, !view.inventory.logs.is_empty(), requested));
-            if let Some(line) = others_due.filter(|_| period.is_some() || tier.is_some()) {
+            if (period.is_some() || tier.is_some())
+                && let Some(line) = others_due(&all)
+            {
                 ui.note(line);
             }
             return Ok(());

@@ -38,43 +38,43 @@ pub(super) struct Requested {
 
 /// What a run did, and what is still due, as JSON.
 #[derive(Serialize)]
-pub(super) struct JsonReport<'a> {
+struct JsonReport<'a> {
     #[serde(flatten)]
     report: &'a RunReport,
     /// What is due in the whole folder now.
     due: Vec<DueJob>,
 }
 
+/// A job that is due, in JSON.
 #[derive(Serialize)]
-struct DueJob {
+pub(super) struct DueJob {
     tier: &'static str,
     period: String,
 }
 
-impl<'a> JsonReport<'a> {
-    /// `plan` is that of the whole folder after the run.
-    pub(super) fn new(report: &'a RunReport, plan: &CompactionPlan) -> Self {
-        let due = due_jobs(plan)
-            .map(|(tier, period)| DueJob { tier: tier.name(), period: period.to_string() });
-        Self { report, due: due.collect() }
+impl DueJob {
+    pub(super) fn new((tier, period): (Tier, Period)) -> Self {
+        Self { tier: tier.name(), period: period.to_string() }
     }
 }
 
 /// Returns what is due, also after other jobs.
-fn due_jobs(plan: &CompactionPlan) -> impl Iterator<Item = (Tier, Period)> {
+pub(super) fn due_jobs(plan: &CompactionPlan) -> impl Iterator<Item = (Tier, Period)> {
     plan.jobs.iter().map(|it| (it.tier, it.period)).chain(plan.due_after.iter().copied())
 }
 
-/// Shows what a run did.
+/// Shows what a run did. `plan` is that after it; `all` is that of the whole folder, if the run was of a part.
 pub(super) fn show_report(
     report: &RunReport,
     plan: &CompactionPlan,
+    all: Option<&CompactionPlan>,
     has_logs: bool,
     requested: Requested,
     ui: &Ui,
 ) {
     if ui.is_json() {
-        ui.json(&JsonReport::new(report, plan));
+        let due = due_jobs(all.unwrap_or(plan)).map(DueJob::new).collect();
+        ui.json(&JsonReport { report, due });
         return;
     }
     let shown = report
@@ -110,6 +110,9 @@ pub(super) fn show_report(
     if report.jobs.is_empty() {
         if report.archived.is_empty() && report.joined.is_empty() {
             ui.note(nothing_to_do(plan, has_logs, requested));
+        }
+        if let Some(line) = all.and_then(others_due) {
+            ui.note(line);
         }
         return;
     }

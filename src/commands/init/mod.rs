@@ -19,7 +19,7 @@ use std::{path::PathBuf, process::ExitCode};
 use super::{GlobalArgs, hooks::programs::AgentFlags, ui::Ui};
 use crate::{
     config::zone::ZoneName,
-    operations::{error::CommandResult, workspace::Invocation},
+    operations::{error::CommandResult, format::shell_quoted, workspace::Invocation},
 };
 
 /// Set up memory for agents or a folder
@@ -79,9 +79,9 @@ pub(super) struct InitArgs {
 }
 
 impl InitArgs {
-    /// Returns the command that does the same with consent to all.
+    /// Returns the command that sets up the same folder with consent to each question.
     fn with_consent(&self) -> String {
-        let dir = self.dir.as_ref().map(|it| format!("{} ", it.display()));
+        let dir = self.dir.as_ref().map(|it| format!("{} ", shell_quoted(&it.to_string_lossy())));
         format!("memoird init {}--yes", dir.unwrap_or_default())
     }
 }

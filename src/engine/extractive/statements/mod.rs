@@ -6,6 +6,7 @@
 //! - [`named_thing`]: what a text says was stopped or made, and what a task is to make.
 //! - [`opening_time`]: the time of day with which an entry begins.
 //! - [`replacement`]: whether a line says that what an older one plans was given up, exchanged, or moved.
+//! - `revocation`: whether a line takes a decision or rule back.
 //! - [`word_list`]: the words of a text, and the cue phrases among them.
 //! - [`terms`]: the content words of a statement, to compare statements.
 //! - [`titles`]: shortens a statement to a title.
@@ -18,6 +19,7 @@ pub(super) mod labels;
 pub(super) mod named_thing;
 pub(super) mod opening_time;
 pub(crate) mod replacement;
+mod revocation;
 pub(super) mod self_contained;
 pub(super) mod terms;
 pub(super) mod titles;

@@ -9,7 +9,7 @@
 //! `The launch moved from 1 to 8 December` ends what plans a launch for another day: all words before `moved`, or
 //! after it if nothing is before, must be in the older line, which must name a day that was to come.
 //!
-//! `The decision of the 13th is off` ends what was decided on that day about the same.
+//! What takes a decision or rule back by name is in [`revocation`](super::revocation).
 //!
 //! `The admin page moved from port 8090 to 8095` ends every line that has 8090 for the admin page, plan or not.
 
@@ -18,9 +18,9 @@ use std::{
     sync::LazyLock,
 };
 
-use chrono::{Datelike as _, Months, NaiveDate};
+use chrono::NaiveDate;
 
-use super::{blocks::has_keep_mark, word_list::WordList};
+use super::{blocks::has_keep_mark, revocation::Revocation, word_list::WordList};
 use crate::{
     memory::atom::{self, AtomKind},
     text::{
@@ -40,7 +40,7 @@ const SPAN_WORDS_MAX: usize = 5;
 const DROPPED_WORDS_MAX: usize = 3;
 
 /// A correction begins with its word.
-const CORRECTION_WORDS_MAX: usize = 2;
+pub(super) const CORRECTION_WORDS_MAX: usize = 2;
 
 /// A negation is at most this many words before what it denies.
 const NEGATION_WORDS: usize = 4;
@@ -49,7 +49,7 @@ const NEGATION_WORDS: usize = 4;
 const SPACELESS_NEGATIONS: [char; 4] = ['不', '没', '沒', '未'];
 
 /// How many content words a line must share with one that does not say what exactly is gone.
-const SHARED_MIN: usize = 2;
+pub(super) const SHARED_MIN: usize = 2;
 
 /// The most content words of what was moved or changed: a sentence about more is no name.
 const MOVED_STEMS_MAX: usize = 4;
@@ -87,7 +87,7 @@ pub(crate) struct EndWords {
     pub(crate) open: HashSet<String>,
     pub(crate) retired: HashSet<String>,
     /// Words about something that did not happen, or may not have.
-    unreal: HashSet<String>,
+    pub(super) unreal: HashSet<String>,
 }
 
 /// What a line says is gone.
@@ -106,16 +106,6 @@ pub(crate) struct Replacement {
     moved: Option<MovedPlan>,
     changed: Option<ChangedValue>,
     revoked: Option<Revocation>,
-}
-
-/// A decision that was taken back.
-enum Revocation {
-    /// Of that day.
-    OfDay(NaiveDate),
-    /// With these stems.
-    Named(BTreeSet<String>),
-    /// About what these stems name.
-    About(BTreeSet<String>),
 }
 
 /// A value that was exchanged for another one. A value is a word with a digit.
@@ -180,12 +170,12 @@ pub(crate) fn may_replace(line: &str, words: &WordList) -> bool {
 }
 
 /// A word of a line.
-struct LineWord {
-    folded: String,
+pub(super) struct LineWord {
+    pub(super) folded: String,
     /// Where the text up to the next space ends in the line, in bytes.
     end: usize,
     /// Whether a mark after it ends a clause.
-    ends_clause: bool,
+    pub(super) ends_clause: bool,
 }
 
 impl Replacement {
@@ -331,113 +321,6 @@ fn dropped_after_all(all: &[LineWord], at: usize) -> BTreeSet<String> {
     words.unwrap_or_default().iter().map(|it| it.folded.clone()).collect()
 }
 
-impl Revocation {
-    /// Reads which decision a line of a day takes back.
-    fn of(all: &[LineWord], date: NaiveDate) -> Option<Self> {
-        const BETWEEN_MAX: usize = 4;
-        let is =
-            |at: usize, list: &[&str]| all.get(at).is_some_and(|it| list.contains(&&it.folded[..]));
-        // `If the rule is dropped`, `Somebody asked whether it was withdrawn`.
-        let is_unsure = |it: &LineWord| {
-            END_WORDS.unreal.contains(&it.folded) || SEARCH.unsure_words.contains(&&it.folded[..])
-        };
-        let is_sure = |noun: &usize| {
-            let start = all[..*noun].iter().rposition(|it| it.ends_clause).map_or(0, |it| it + 1);
-            let end = all[*noun..].iter().position(|it| it.ends_clause);
-            !all[start..end.map_or(all.len(), |it| noun + it + 1)].iter().any(is_unsure)
-        };
-        let mut nouns = (0..all.len()).filter(|it| is(*it, &SEARCH.revocable_words) && is_sure(it));
-        nouns.find_map(|noun| {
-            if all[noun].ends_clause {
-                return None;
-            }
-            if is(noun + 1, &SEARCH.about_words) {
-                return Self::about(all, noun);
-            }
-            if is(noun + 1, &SEARCH.revoked_words) && all[noun + 1].ends_clause {
-                let named = stems_of(&all[noun + 2..]);
-                return (noun < CORRECTION_WORDS_MAX && named.len() >= SHARED_MIN)
-                    .then_some(Self::Named(named));
-            }
-            let end =
-                (noun + 1..all.len()).find(|it| all[*it].ends_clause && !is_ordinal(&all[*it]));
-            let within =
-                noun + 1..(noun + 1 + 2 * BETWEEN_MAX).min(end.map_or(all.len(), |it| it + 1));
-            // `The plan for the next 2 days` names no day.
-            let names_day =
-                |it: &usize| is_day_number(&all[*it]) && is(*it - 1, &SEARCH.day_articles);
-            let day_at = within.clone().take(BETWEEN_MAX).find(names_day)?;
-            let mut behind = day_at + 1..within.end;
-            let ended = behind.find(|it| is(*it, &SEARCH.revoked_words))?;
-            let is_denied = is_denied(all, ended);
-            (!is_denied).then(|| day_before(&all[day_at].folded, date)).flatten().map(Self::OfDay)
-        })
-    }
-
-    /// Reads `the rule about Fridays is withdrawn` and `took back the rule about invoices` at the noun.
-    fn about(all: &[LineWord], noun: usize) -> Option<Self> {
-        const NAMED_MAX: usize = 4;
-        const BEFORE_MAX: usize = 4;
-        let is =
-            |at: usize, list: &[&str]| all.get(at).is_some_and(|it| list.contains(&&it.folded[..]));
-        let clause_end = (noun..all.len()).find(|it| all[*it].ends_clause).unwrap_or(all.len() - 1);
-        let behind = noun + 2..=clause_end;
-        let ended_at = behind.clone().find(|it| is(*it, &SEARCH.revoked_words));
-        // `The decision about Postgres dropped our costs` takes nothing back.
-        let ended_at =
-            ended_at.filter(|it| !is_denied(all, *it) && is(*it - 1, &SEARCH.passive_words));
-        let takes_back = || {
-            (noun.saturating_sub(BEFORE_MAX)..noun).any(|it| {
-                let takes = is(it, &SEARCH.revoked_words)
-                    || (is(it, &["back"]) && it > 0 && is(it - 1, &SEARCH.take_words));
-                takes && !is_denied(all, it)
-            })
-        };
-        let end = match ended_at {
-            Some(at) => at,
-            None if takes_back() => clause_end + 1,
-            None => return None,
-        };
-        let named = stems_of(&all[noun + 2..end.min(noun + 2 + NAMED_MAX)]);
-        (!named.is_empty()).then_some(Self::About(named))
-    }
-
-    /// Returns whether this takes back what a plan of a day with these stems says. `newer` are the stems of the whole
-    /// line that takes it back.
-    fn ends(&self, day: NaiveDate, older: &BTreeSet<String>, newer: &BTreeSet<String>) -> bool {
-        match self {
-            Self::OfDay(it) => *it == day && !older.is_disjoint(newer),
-            Self::About(it) => it.is_subset(older),
-            Self::Named(it) => {
-                let shared = it.intersection(older).count();
-                shared >= SHARED_MIN && shared * 2 >= it.len().min(older.len())
-            }
-        }
-    }
-}
-
-/// Returns whether a word is a day of a month: `13`, `13th`.
-fn is_day_number(word: &LineWord) -> bool {
-    day_number(&word.folded).is_some()
-}
-
-fn day_number(word: &str) -> Option<u32> {
-    let digits = ["st", "nd", "rd", "th"].iter().find_map(|it| word.strip_suffix(it));
-    digits.unwrap_or(word).parse().ok().filter(|it| (1..=31).contains(it))
-}
-
-/// Returns whether the mark after a word is that of an ordinal number: `vom 13. ist hinfällig`.
-fn is_ordinal(word: &LineWord) -> bool {
-    word.folded.len() <= 2 && is_day_number(word)
-}
-
-/// Returns the last day before a date that has a number in its month.
-fn day_before(number: &str, date: NaiveDate) -> Option<NaiveDate> {
-    let number = day_number(number)?;
-    let months = std::iter::successors(Some(date), |it| it.checked_sub_months(Months::new(1)));
-    months.take(3).filter_map(|it| it.with_day(number)).find(|it| *it < date)
-}
-
 impl MovedPlan {
     /// Reads what a line of a day says was moved to another one.
     fn of(line: &str, all: &[LineWord], date: NaiveDate) -> Option<Self> {
@@ -563,7 +446,7 @@ fn has_digit(word: &LineWord) -> bool {
 }
 
 /// Returns whether a word is denied.
-fn is_denied(all: &[LineWord], at: usize) -> bool {
+pub(super) fn is_denied(all: &[LineWord], at: usize) -> bool {
     (at.saturating_sub(NEGATION_WORDS)..at).any(|it| {
         let word = &all[it];
         let is_negation = SEARCH.negations.contains(&&word.folded[..])
@@ -572,7 +455,7 @@ fn is_denied(all: &[LineWord], at: usize) -> bool {
     })
 }
 
-fn stems_of(words: &[LineWord]) -> BTreeSet<String> {
+pub(super) fn stems_of(words: &[LineWord]) -> BTreeSet<String> {
     content_stems(words.iter().map(|it| &it.folded[..]))
 }
 
