@@ -5,8 +5,8 @@
 //! - [`labels`]: labels and titles, such as `Decision: …`.
 //! - [`named_thing`]: what a text says was stopped or made, and what a task is to make.
 //! - [`opening_time`]: the time of day with which an entry begins.
-//! - [`replacement`]: whether a line says that what an older one plans was given up, exchanged, or moved.
-//! - `revocation`: whether a line takes a decision or rule back.
+//! - [`replacement`]: whether a line says that what an older one plans was given up, exchanged, moved, or
+//!   taken back.
 //! - [`word_list`]: the words of a text, and the cue phrases among them.
 //! - [`terms`]: the content words of a statement, to compare statements.
 //! - [`titles`]: shortens a statement to a title.
@@ -19,7 +19,6 @@ pub(super) mod labels;
 pub(super) mod named_thing;
 pub(super) mod opening_time;
 pub(crate) mod replacement;
-mod revocation;
 pub(super) mod self_contained;
 pub(super) mod terms;
 pub(super) mod titles;

@@ -9,9 +9,11 @@
 //! `The launch moved from 1 to 8 December` ends what plans a launch for another day: all words before `moved`, or
 //! after it if nothing is before, must be in the older line, which must name a day that was to come.
 //!
-//! What takes a decision or rule back by name is in [`revocation`](super::revocation).
+//! What takes a decision or rule back by its day or its subject is in [`revocation`].
 //!
 //! `The admin page moved from port 8090 to 8095` ends every line that has 8090 for the admin page, plan or not.
+
+mod revocation;
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -20,7 +22,8 @@ use std::{
 
 use chrono::NaiveDate;
 
-use super::{blocks::has_keep_mark, revocation::Revocation, word_list::WordList};
+use self::revocation::Revocation;
+use super::{blocks::has_keep_mark, word_list::WordList};
 use crate::{
     memory::atom::{self, AtomKind},
     text::{
@@ -40,7 +43,7 @@ const SPAN_WORDS_MAX: usize = 5;
 const DROPPED_WORDS_MAX: usize = 3;
 
 /// A correction begins with its word.
-pub(super) const CORRECTION_WORDS_MAX: usize = 2;
+const CORRECTION_WORDS_MAX: usize = 2;
 
 /// A negation is at most this many words before what it denies.
 const NEGATION_WORDS: usize = 4;
@@ -49,7 +52,7 @@ const NEGATION_WORDS: usize = 4;
 const SPACELESS_NEGATIONS: [char; 4] = ['不', '没', '沒', '未'];
 
 /// How many content words a line must share with one that does not say what exactly is gone.
-pub(super) const SHARED_MIN: usize = 2;
+const SHARED_MIN: usize = 2;
 
 /// The most content words of what was moved or changed: a sentence about more is no name.
 const MOVED_STEMS_MAX: usize = 4;
@@ -87,7 +90,7 @@ pub(crate) struct EndWords {
     pub(crate) open: HashSet<String>,
     pub(crate) retired: HashSet<String>,
     /// Words about something that did not happen, or may not have.
-    pub(super) unreal: HashSet<String>,
+    unreal: HashSet<String>,
 }
 
 /// What a line says is gone.
@@ -170,12 +173,12 @@ pub(crate) fn may_replace(line: &str, words: &WordList) -> bool {
 }
 
 /// A word of a line.
-pub(super) struct LineWord {
-    pub(super) folded: String,
+struct LineWord {
+    folded: String,
     /// Where the text up to the next space ends in the line, in bytes.
     end: usize,
     /// Whether a mark after it ends a clause.
-    pub(super) ends_clause: bool,
+    ends_clause: bool,
 }
 
 impl Replacement {
@@ -446,7 +449,7 @@ fn has_digit(word: &LineWord) -> bool {
 }
 
 /// Returns whether a word is denied.
-pub(super) fn is_denied(all: &[LineWord], at: usize) -> bool {
+fn is_denied(all: &[LineWord], at: usize) -> bool {
     (at.saturating_sub(NEGATION_WORDS)..at).any(|it| {
         let word = &all[it];
         let is_negation = SEARCH.negations.contains(&&word.folded[..])
@@ -455,7 +458,7 @@ pub(super) fn is_denied(all: &[LineWord], at: usize) -> bool {
     })
 }
 
-pub(super) fn stems_of(words: &[LineWord]) -> BTreeSet<String> {
+fn stems_of(words: &[LineWord]) -> BTreeSet<String> {
     content_stems(words.iter().map(|it| &it.folded[..]))
 }
 

@@ -7,9 +7,7 @@ use std::collections::BTreeSet;
 
 use chrono::{Datelike as _, Months, NaiveDate};
 
-use super::replacement::{
-    CORRECTION_WORDS_MAX, END_WORDS, LineWord, SHARED_MIN, is_denied, stems_of,
-};
+use super::{CORRECTION_WORDS_MAX, END_WORDS, LineWord, SHARED_MIN, is_denied, stems_of};
 use crate::text::lexicon::SEARCH;
 
 /// A decision that was taken back.
