@@ -295,7 +295,6 @@ impl<'a> SessionDigest<'a> {
         let mut before: Option<SessionStatement<'a>> = None;
         for line in message_lines(text) {
             match line {
-                // What a person writes as a heading or a detail may be an order, too.
                 MessageLine::Structure { .. } if !is_person => before = None,
                 MessageLine::Item { text, class } if !is_person => {
                     self.add_item(at, text, class, is_person);
@@ -305,7 +304,7 @@ impl<'a> SessionDigest<'a> {
                     self.add_item(at, text, class, is_person);
                     before = self.decisions.last().copied();
                 }
-                // What a person lists as open is a request.
+                // What a person lists as open is a request, and a heading or a detail of theirs may be an order.
                 MessageLine::Item { text, .. }
                 | MessageLine::Prose { text }
                 | MessageLine::Structure { text } => {
