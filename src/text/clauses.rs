@@ -17,6 +17,8 @@ pub(crate) struct ParsedWord {
     pub(crate) end: usize,
     /// Whether it is in a code span.
     pub(crate) in_code: bool,
+    /// Whether it is written in capitals.
+    pub(crate) is_acronym: bool,
     /// What is between it and the word before it.
     pub(crate) separator: Separator,
 }
@@ -146,8 +148,10 @@ fn parse<'t>(text: &'t str, quote_ends: &[usize]) -> Vec<ParsedSentence<'t>> {
                 end = at + c.len_utf8();
                 chars.next();
             }
-            let text = text[start..end].to_lowercase().replace('’', "'");
-            words.push(ParsedWord { text, start, end, in_code, separator });
+            let written = &text[start..end];
+            let is_acronym = written.len() > 1 && written.chars().all(char::is_uppercase);
+            let text = written.to_lowercase().replace('’', "'");
+            words.push(ParsedWord { text, start, end, in_code, is_acronym, separator });
             separator = Separator::Space;
             continue;
         }
@@ -158,7 +162,7 @@ fn parse<'t>(text: &'t str, quote_ends: &[usize]) -> Vec<ParsedSentence<'t>> {
             '(' | ')' if in_code => {}
             ';' | '—' | '–' | '(' | ')' | '|' | '→' => separator = Separator::ClauseMark,
             '"' | '“' | '”' if quote_ends.contains(&start) => separator = Separator::ClauseMark,
-            '-' if text[..start].ends_with(' ') => separator = Separator::ClauseMark,
+            '-' if !in_code && text[..start].ends_with(' ') => separator = Separator::ClauseMark,
             // `no-op` and `GO/NO-GO` are names, which deny nothing.
             '-' if is_name_with_no(&text[..start], &text[start + 1..]) => {
                 if let Some(word) = words.last_mut().filter(|it| it.end == start) {

@@ -196,6 +196,8 @@ pub(crate) struct ClaimLexicon {
     pub(crate) of_words: LexiconWords,
     pub(crate) to_be: LexiconWords,
     pub(crate) terminations: LexiconWords,
+    pub(crate) requirements: LexiconWords,
+    pub(crate) sole_words: LexiconWords,
     pub(crate) ban_nouns: LexiconWords,
     pub(crate) changes: LexiconWords,
     pub(crate) from_words: LexiconWords,
@@ -221,6 +223,7 @@ pub(crate) struct ClaimLexicon {
 #[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub(crate) struct StrengthLexicon {
     pub(crate) groups: Vec<StrengthGroup>,
+    pub(crate) others: LexiconWords,
     pub(crate) back_references: LexiconWords,
     pub(crate) objects: LexiconWords,
     pub(crate) past_forms: LexiconWords,

@@ -129,18 +129,8 @@ impl<'s> CitedText<'s> {
     /// Returns how many members the lists have that the lines are, or that are within them.
     pub(super) fn list_counts(&self) -> BTreeSet<usize> {
         let mut counts: BTreeSet<usize> = self.lines().flat_map(list_counts::of_line).collect();
-        counts.insert(self.item_indents.iter().flatten().count());
-        // The first of nested items may say what the others are.
-        counts.extend(self.nested_items());
+        counts.extend(list_counts::of_items(&self.item_indents));
         counts
-    }
-
-    /// Returns the number of list items below the first one, if all others are below it.
-    fn nested_items(&self) -> Option<usize> {
-        let mut indents = self.item_indents.iter().flatten();
-        let first = indents.next()?;
-        let are_nested = indents.clone().all(|it| it > first);
-        are_nested.then(|| indents.count())
     }
 
     /// Returns whether any line contains a text, within words or not.
@@ -282,7 +272,10 @@ impl<'s> CitedText<'s> {
         let raw = atom.text(text);
         let lines: Vec<&str> = self.lines().collect();
         let above: Vec<&str> = self.context.iter().flat_map(|it| it.lines()).collect();
-        if self.is_week_of_lines(raw) || has_other_form(raw, &lines, &above) {
+        if self.is_week_of_lines(raw)
+            || has_other_form(raw, &lines, &above)
+            || is_version_label(raw) && lines.iter().any(|it| has_version(it, &raw[1..]))
+        {
             return true;
         }
         let nature = match atom.kind {
@@ -553,6 +546,13 @@ impl<'s> CitedText<'s> {
 fn is_version_label(word: &str) -> bool {
     let digits = word.strip_prefix(['v', 'V']);
     digits.is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Returns whether a line has a version of several numbers, written without its `v`.
+fn has_version(line: &str, numbers: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    numbers.contains('.')
+        && line.split(|c| !is_part(c)).any(|it| it.trim_end_matches('.') == numbers)
 }
 
 /// Returns the words before and after a quantity, in lower case.

@@ -201,7 +201,8 @@ impl<'p> CitedClaims<'p> {
                 let with = self.sentences.iter().filter(|it| it.people.contains(*name));
                 let with = with.map(|it| shared(&it)).max().unwrap_or(0);
                 let others = self.sentences.iter().filter(|it| !it.people.contains(*name));
-                let others = others.filter(|it| !it.people.is_empty());
+                // A product has no deeds.
+                let others = others.filter(|it| it.people.iter().any(|it| is_person(it)));
                 let others = others.map(|it| shared(&it)).max().unwrap_or(0);
                 if others >= 3 && others * 2 >= about.len() && with * 3 <= others {
                     return Some((*name).clone());

@@ -267,12 +267,15 @@ fn start_of_last_step(clause: &[ParsedWord], at: usize) -> usize {
     clause[..at].iter().rposition(begins).filter(|_| commas > 1).unwrap_or(0)
 }
 
-/// Returns whether a clause that opens with `si` is Italian and states what is done.
+/// Returns whether a clause that opens with `si` is Italian and states what is done, or opens with a name: `SI Units`.
 fn is_italian_si(clause: &[ParsedWord]) -> bool {
     let [si, verb, rest @ ..] = clause else { return false };
-    si.text == "si"
-        && HEDGING.italian_after_si.contains(&&verb.text[..])
-        && !rest.iter().any(|it| HEDGING.spanish_or_french.contains(&&it.text[..]))
+    if si.text != "si" {
+        return false;
+    }
+    si.is_acronym
+        || HEDGING.italian_after_si.contains(&&verb.text[..])
+            && !rest.iter().any(|it| HEDGING.spanish_or_french.contains(&&it.text[..]))
 }
 
 fn has_hedge(words: &[ParsedWord]) -> bool {

@@ -17,13 +17,32 @@ pub(super) fn of_line(line: &str) -> BTreeSet<usize> {
         let rest = rest.find(": ").map_or(rest, |end| &rest[..end]);
         let end = (0..=LIST_BYTES_MAX.min(rest.len())).rev().find(|it| rest.is_char_boundary(*it));
         // `10:30` and `https:` open no list; `Gauge: cleaned, painted` is one gauge.
-        let opens = mark == "：" || rest.starts_with(' ');
+        let opens = mark == "：" || rest.trim_start_matches(['*', '_']).starts_with(' ');
         let label = line[..at].trim_end_matches(['*', '_']);
         let is_plural = label.ends_with('s') || label.ends_with(|c: char| !c.is_ascii());
-        let is_list = opens && (is_plural || label.ends_with(" do"));
+        // `Added: a, b`, and not `Gauge added: a, b`.
+        let label = label.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let is_deed = label.ends_with("ed") && label.chars().all(char::is_alphabetic);
+        let is_list = opens && (is_plural || is_deed || label.ends_with(" do"));
         is_list.then(|| members_after_colon(&rest[..end.unwrap_or(0)])).flatten()
     });
     slashed.chain(marked).chain(named).collect()
+}
+
+/// Returns how many items the lists have that lines are, by the indents of those that are items: all together, those
+/// of one level between other lines, and those directly below an item.
+pub(super) fn of_items(indents: &[Option<usize>]) -> BTreeSet<usize> {
+    let mut counts = BTreeSet::from([indents.iter().flatten().count()]);
+    for run in indents.split(Option::is_none) {
+        let run: Vec<usize> = run.iter().copied().flatten().collect();
+        counts.extend(run.iter().min().map(|top| run.iter().filter(|it| *it == top).count()));
+        for (at, parent) in run.iter().enumerate() {
+            let below: Vec<usize> =
+                run[at + 1..].iter().copied().take_while(|it| it > parent).collect();
+            counts.extend(below.first().map(|top| below.iter().filter(|it| *it == top).count()));
+        }
+    }
+    counts
 }
 
 /// Returns the number of words that slashes join, which is no path: `web/admin/api`.
@@ -61,6 +80,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn items_are_counted_by_list() {
+        for (indents, expected) in [
+            (&[None, Some(0), Some(2), Some(2), Some(4), Some(0), Some(2)][..], &[1, 2, 6][..]),
+            (&[None, Some(0), Some(0), None, Some(0), Some(0), Some(0)], &[2, 3, 5]),
+            (&[None], &[0]),
+        ] {
+            assert_eq!(of_items(indents).into_iter().collect::<Vec<_>>(), expected, "{indents:?}");
+        }
+    }
+
+    #[test]
     fn lists_within_a_line_are_counted() {
         for (line, expected) in [
             ("Deployed web/admin/api today", &[3][..]),
@@ -72,6 +102,8 @@ mod tests {
             ("Left to do: paint the hull, oil the winch and fit the new sail. Then rest", &[3]),
             ("At 10:30, and at noon, we met", &[]),
             ("Gauge: cleaned, recalibrated", &[]),
+            ("- **Added:** Tide News, Dock Daily, Quay", &[3]),
+            ("The gauge failed: cleaned, recalibrated", &[]),
             (
                 "Note: the pump that we bought last week in Bonn failed, and so did the other one",
                 &[],

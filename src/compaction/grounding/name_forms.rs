@@ -48,7 +48,9 @@ pub(super) fn has_other_form(text: &str, lines: &[&str], above: &[&str]) -> bool
         return true;
     }
     if let Some(number) = text.strip_prefix('#').filter(|it| is_number(it)) {
-        return lines.iter().any(|it| names_issue(it, number));
+        return lines
+            .iter()
+            .any(|it| names_issue(it, number) || is_numbered_row(it, above, number));
     }
     if is_initials(text) && lines.iter().chain(above).any(|it| has_initials(it, text)) {
         return true;
@@ -113,6 +115,21 @@ fn names_issue(line: &str, number: &str) -> bool {
         };
         is_whole && kinds.iter().any(is_kind)
     })
+}
+
+/// Returns whether a line is the row of a table of which the head above it says that this is its number: `331` below `#`.
+fn is_numbered_row(line: &str, above: &[&str], number: &str) -> bool {
+    const HEADS: [&str; 8] = ["#", "id", "no", "nr", "issue", "ticket", "task", "pr"];
+    let cells = |it: &str| -> Vec<String> {
+        it.trim().trim_matches('|').split('|').map(|it| it.trim().to_lowercase()).collect()
+    };
+    let Some(at) = cells(line).iter().position(|it| it == number) else { return false };
+    let is_head = |it: &&&str| it.trim().starts_with('|');
+    line.trim().starts_with('|')
+        && above.iter().find(is_head).is_some_and(|head| {
+            let head = cells(head);
+            head.get(at).is_some_and(|it| HEADS.contains(&it.trim_end_matches('.')))
+        })
 }
 
 /// Returns whether a word may be the initials of a name, `GW`, or a letter with a number, `T1`.

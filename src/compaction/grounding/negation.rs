@@ -40,6 +40,8 @@ struct Clause {
     /// Whether a pronoun stands for what is lacking: `without them`.
     lacks_pronoun: bool,
     order: Option<Order>,
+    /// What is too little by itself: `not just the cache`.
+    insufficient: StemSet,
     /// Whether only small words follow the last negation: `but Linux is not`, `while links should not have it`.
     ends_negated: bool,
     /// Whether all that it denies is what would be so otherwise.
@@ -158,9 +160,30 @@ impl CitedNegations {
         let bans_what_failed = clause.order == Some(Order::Ban)
             && clause.stems.len() > 1
             && self.troubles.iter().any(|(about, words)| {
-                clause.stems.iter().all(|it| has_beginning(about, it))
+                // `Do not try X` is about `X`.
+                let is_deed = |it: &&String| {
+                    !CLAIMS.attempts.contains(&&it[..]) && !CLAIMS.use_openers.contains(&&it[..])
+                };
+                clause.stems.iter().filter(is_deed).all(|it| has_beginning(about, it))
                     && words.iter().any(|it| sentence_words.contains(&&it[..]))
             });
+        // `Do not change it without approval` of `changing it requires approval`
+        let needs_what_lacks = clause.order == Some(Order::Ban)
+            && !clause.lacking.is_empty()
+            && self.contrasted.iter().any(|it| it.requires(clause));
+        // `without Porto` of `the plan drops Porto`
+        let lacks_what_ended = clause.negation_words == 1
+            && !clause.lacking.is_empty()
+            && self
+                .contrasted
+                .iter()
+                .any(|it| it.ended.iter().any(|it| clause.lacking.is_subset(it)));
+        // `Only the cache does not change it` of `change the index, not just the cache`
+        let is_insufficient = has(&clause.words, &CLAIMS.sole_words)
+            && self
+                .contrasted
+                .iter()
+                .any(|it| !it.insufficient.is_empty() && it.insufficient.is_subset(&clause.stems));
         let is_other_script =
             || !sentence_words.iter().any(|it| it.contains(scripts::is_spaceless));
         // `with the variables; without them it reads the wrong cache`
@@ -176,6 +199,9 @@ impl CitedNegations {
             || is_former
             || bans_what_ended
             || bans_what_failed
+            || needs_what_lacks
+            || lacks_what_ended
+            || is_insufficient
             || lacks_the_same()
             || (may_negate && self.answers_no())
         {
@@ -374,9 +400,19 @@ pub(super) fn is_advice(title: &str, text: &str) -> bool {
     let title = parse_sentences(title);
     let Some(words) = title.first().map(|it| &it.words) else { return false };
     let about = content_stems(words);
+    // `use the relay instead of the pump`
+    let replaces = |clause: &[ParsedWord]| {
+        let at = clause.windows(2).position(|it| it[0].text == "instead" && it[1].text == "of");
+        let Some((new, old)) = at.map(|at| clause.split_at(at)) else { return false };
+        let old = old.iter().take_while(|it| it.separator == Separator::Space).cloned();
+        let (new, old) = (content_stems(new), content_stems(&old.collect::<Vec<_>>()));
+        let banned = words.iter().find(|it| is_content(it)).map(|it| word_stem(&it.text));
+        banned.is_some_and(|it| old.contains(&it) && !new.contains(&it))
+    };
     let has_cause = |clause: &[ParsedWord]| {
-        (count_negations(clause) > 0 || clause.iter().any(|it| is_failure(&it.text)))
-            && content_stems(clause).intersection(&about).nth(1).is_some()
+        replaces(clause)
+            || (count_negations(clause) > 0 || clause.iter().any(|it| is_failure(&it.text)))
+                && content_stems(clause).intersection(&about).nth(1).is_some()
     };
     opens_with(words, &CLAIMS.advice_openers)
         || opens_with(words, &CLAIMS.ban_openers)
@@ -412,6 +448,17 @@ fn lacking(words: &[ParsedWord]) -> StemSet {
     lacks
         .flat_map(|(at, _)| content_stems(&words[at + 1..(at + 1 + FOLLOWING).min(words.len())]))
         .collect()
+}
+
+/// Returns what words say is too little by itself: `not just the cache`.
+fn insufficient(words: &[ParsedWord]) -> StemSet {
+    const FOLLOWING: usize = 3;
+    let at = words.windows(2).position(|it| {
+        is_negation_word(&it[0].text) && CLAIMS.sole_words.contains(&&it[1].text[..])
+    });
+    at.map_or_else(StemSet::new, |at| {
+        content_stems(&words[at + 2..(at + 2 + FOLLOWING).min(words.len())])
+    })
 }
 
 /// Returns whether words say that something is bad.
@@ -474,6 +521,7 @@ impl Clause {
                     && CLAIMS.pronouns.contains(&&it[1].text[..])
             }),
             order: order_in(words),
+            insufficient: insufficient(words),
             ends_negated: (0..words.len()).rev().find(|it| is_negation(words, *it)).is_some_and(
                 |last| !words[last + 1..].iter().any(|it| is_content(it) || it.in_code),
             ),
@@ -486,6 +534,14 @@ impl Clause {
     /// Returns whether this clause of the lines says that all that another one is about was removed or disabled.
     fn reports_end_of(&self, clause: &Self) -> bool {
         clause.stems.len() > 1 && self.ended.iter().any(|it| clause.stems.is_subset(it))
+    }
+
+    /// Returns whether this clause of the lines requires, for what another one bans, all that may not be lacking.
+    fn requires(&self, ban: &Self) -> bool {
+        self.negations == 0
+            && self.words.iter().any(|it| CLAIMS.requirements.contains(&&it[..]))
+            && ban.lacking.is_subset(&self.stems)
+            && ban.stems.iter().all(|it| has_beginning(&self.stems, it))
     }
 
     /// Returns whether this clause of the lines reports, in words that a sentence of the item lacks, that what the clause

@@ -31,6 +31,18 @@ struct SentenceWords {
     is_context: bool,
 }
 
+impl SentenceWords {
+    /// Returns whether it says that all others fail: `all other methods are blocked`.
+    fn rules_out_others(&self) -> bool {
+        let words: Vec<&str> = self.run.split_whitespace().collect();
+        let names_others = words.windows(2).any(|it| {
+            STRENGTH.others.contains(&&it.join(" ")[..]) || STRENGTH.others.contains(&it[0])
+        });
+        let fails = |it: &&&str| CLAIMS.failures.contains(*it);
+        names_others && (self.has_negation || words.iter().any(|it| fails(&it)))
+    }
+}
+
 impl LineWords {
     /// Returns the words of the cited lines and of what is above them.
     pub(super) fn of<'l>(
@@ -131,8 +143,11 @@ impl LineWords {
                     about.iter().map(|it| it.run.matches(&run).count()).sum::<usize>()
                 };
                 let at = *strong.first()?;
-                let is_beside =
-                    || group.words.contains(&"only") && self.has_beside(group, words, at);
+                let is_beside = || {
+                    group.words.contains(&"only")
+                        && (self.has_beside(group, words, at)
+                            || about.iter().any(|it| it.rules_out_others()))
+                };
                 let theirs: usize = group.words.iter().chain(group.support.iter()).map(count).sum();
                 (strong.len() > theirs && !is_denied() && !is_ordered() && !is_beside())
                     .then_some(at)

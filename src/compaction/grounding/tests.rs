@@ -77,6 +77,65 @@ fn what_only_looks_alike_is_not_supported() {
         ),
         ("- Deployed web/admin/api to the new box", "Four services run on the new box"),
         (
+            "### Berths found in Bonn:\n1. Rina (2020, Bonn, duty paid)\n2. Ada (~2019, perhaps in Cologne)\n3. Bo (2018)\n4. Cy \
+             (2017, maybe sold)\n5. Dee (2016)",
+            "6 berths in Bonn, among them Rina",
+        ),
+        (
+            "### Berths found in Bonn:\n1. Rina (2020, Bonn, duty paid)\n2. Ada (~2019, perhaps in Cologne)\n3. Bo (2018)",
+            "Ada lies in Cologne",
+        ),
+        (
+            "## New Instructions from Erik (6 May)\n\n- Ines wants tide table updates in the morning mail",
+            "Erik wants tide table updates in the morning mail",
+        ),
+        (
+            "- The current plan adds Porto to the trip and moves it to 12 May",
+            "The trip moves to 12 May, without Porto",
+        ),
+        (
+            "- The current plan removes Porto from the trip and moves it to 12 May",
+            "The trip moves to 12 May, with Porto, without Lisbon",
+        ),
+        (
+            "- Changing the tide setting requires explicit approval from Ines",
+            "Do not change the tide setting",
+        ),
+        (
+            "- Changing the tide setting requires no approval from Ines",
+            "Do not change the tide setting without approval from Ines",
+        ),
+        ("- `6.2.0.17` is older than 6.2.10.11", "v6.2.0.18 is older than v6.2.10.11"),
+        (
+            "| # | Task | Berths |\n|---|---|---|\n| 331 | Old harbour sync | 27 |",
+            "Task #27 (old harbour sync) is closed",
+        ),
+        (
+            "- The Tide API works from the cloud\n- Other methods were slower",
+            "Only the Tide API works from the cloud",
+        ),
+        (
+            "- The Tide API works from the cloud\n- All other harbours are blocked by ice",
+            "Only the Tide API works from the cloud",
+        ),
+        (
+            "- Gateway restart did NOT clear the cooldown; `kill -USR1` did, with a full process kill and restart",
+            "A gateway restart clears the cooldown, but `kill -USR1` does not",
+        ),
+        ("- Added: Harbour News, Tide Weekly, Pier Post, Dock Daily", "6 feeds were added"),
+        (
+            "- The landing page comes from route.ts; public/landing.html is what is served too\n- You MUST edit route.ts",
+            "The landing page comes from route.ts; editing only public/landing.html does not change it",
+        ),
+        (
+            "- Request: boats\n- Found:\n  1. Rina\n  2. Ada\n- Sold:\n  1. Bo\n  2. Cy\n  3. Dee\n  4. Eli",
+            "5 boats found, among them Rina",
+        ),
+        (
+            "- Turnstile blocks all headless browsers",
+            "Don't try mobile browsers against Turnstile: it blocks all of them",
+        ),
+        (
             "- 已安装技能:\n  - tide-sync: 同步\n  - pier-view: 显示\n- 根目录: /srv/tide",
             "已安装 tide-sync、pier-view 五个技能",
         ),
@@ -230,6 +289,81 @@ fn what_other_readers_wrote_passes() {
             "None of the lint hints for PR #90 are blockers, but the timeout guard and the input checks are worth adding",
         ),
         ("- Deployed web/admin/api to the new box", "Three services run on the new box"),
+        (
+            "### Berths found in Bonn:\n1. Rina (2020, Bonn, duty paid)\n2. Ada (~2019, perhaps in Cologne)\n3. Bo (2018)\n4. Cy \
+             (2017, maybe sold)\n5. Dee (2016)",
+            "5 berths in Bonn, among them Rina (2020, Bonn, duty paid)",
+        ),
+        (
+            "## New Instructions from Erik (6 May)\n\n- Include tide table updates in the morning mail\n- Reason: wants to stay \
+             informed",
+            "Erik wants tide table updates in the morning mail, to stay informed",
+        ),
+        (
+            "- The current plan removes Porto from the trip and moves it to 12 May",
+            "The trip moves to 12 May, without Porto",
+        ),
+        (
+            "- Changing the tide setting requires explicit approval from Ines",
+            "Do not change the tide setting without explicit approval from Ines",
+        ),
+        ("- `6.2.0.17` is older than 6.2.10.11", "v6.2.0.17 is older than v6.2.10.11"),
+        (
+            "| # | Task | State |\n|---|---|---|\n| 331 | Old harbour sync | closed, no longer relevant |",
+            "Task #331 (old harbour sync) closed as no longer relevant",
+        ),
+        (
+            "- The Tide API works from the cloud\n- All other methods are blocked by address",
+            "Only the Tide API works from the cloud, all other methods are blocked by address",
+        ),
+        (
+            "- Gateway restart clears the cooldown; `kill -USR1` did NOT, it needs a full process kill and restart",
+            "A gateway restart clears the cooldown, but `kill -USR1` does not: a full process kill and restart is needed",
+        ),
+        (
+            "- Added: Harbour News, Tide Weekly, Pier Post, Dock Daily, Quay Letter, Sail World",
+            "6 feeds were added",
+        ),
+        (
+            "- RIs are bound to one region, so the RI offer is no good for the relay\n- Plans are preferred",
+            "Plans are preferred over RIs, which are bound to one region",
+        ),
+        (
+            "- The landing page comes from route.ts; public/landing.html is NOT what is served\n- You MUST edit route.ts, not just \
+             public/landing.html",
+            "The landing page comes from route.ts; editing only public/landing.html does not change it",
+        ),
+        (
+            "Tiered pricing replaces €299/€799/Custom: Essentials €990/mo, Professional €1,990/mo, Enterprise from €3,500/mo",
+            "Tiered pricing (€990, €1,990, from €3,500/mo) replaced €299/€799/Custom",
+        ),
+        (
+            "## Yacht search\n\n- **Request:** boats in Bonn\n- **Found:**\n  1. \"RINA\" - 2020 Model, Bonn (SI Boats & Sons) - duty \
+             paid, warranty\n  2. 2019 Model, Bonn\n  3. 2024 Model, Bonn (~$4.6M)",
+            "Yacht search: 3 boats in Bonn, among them \"RINA\" (2020, Bonn, duty paid)",
+        ),
+        (
+            "## New Instructions from Erik\n### Daily Mail\n- **New requirement:** Include TideBoard software upgrades in the \
+             daily 6 AM mail\n- **What to include:**\n  - Version changes\n  - Number of packages updated\n- **Context:** Erik \
+             wants to stay informed about harbour changes without asking",
+            "Erik wants the daily 6 AM mail to include TideBoard upgrades (version changes, number of packages), so that he \
+             stays informed about harbour changes without asking",
+        ),
+        (
+            "- The first plan ran to 22 July, with Padua included\n- The current plan removes Padua, shifts dates to 10–26 July",
+            "The current plan runs on 10–26 July, without Padua",
+        ),
+        (
+            "- The landing page is served from route.ts\n- It has the ENTIRE HTML inline on line 3 as a string\n- \
+             `public/landing.html` exists but is NOT what is served at root — the route is\n- To update the live landing page, \
+             you MUST edit route.ts, not just public/landing.html",
+            "The landing page is served from route.ts with the whole HTML inline on line 3; editing only public/landing.html \
+             does not change the live page",
+        ),
+        (
+            "- Turnstile blocks all headless browsers",
+            "Don't try headless browsers against Turnstile: it blocks all of them",
+        ),
         ("- Tier 1 clients pay 40 EUR", "T1 clients pay 40 EUR"),
         (
             "- File: `~/Docs/Weekly Tracker - Mar 23 2026.md`",
@@ -635,6 +769,21 @@ fn other_words_for_the_same_pass_and_what_is_false_does_not() {
         ("Deploys of the gateway do not run", 17),
     ] {
         assert!(check(text, line).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_title_may_ban_what_its_text_replaces() {
+    let log = "- `Fetch-Tide` kills the relay by its output; use `tide get` instead.";
+    let log = DailyLog::parse("2026-04-02".parse().unwrap(), log.as_bytes()).unwrap();
+    let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
+    let citation: Citation = "2026-04-02:1".parse().unwrap();
+    let text =
+        "On the relay, use `tide get` instead of `Fetch-Tide`, which kills it by its output.";
+    for (title, passes) in
+        [("No Fetch-Tide on the relay", true), ("No tide get on the relay", false)]
+    {
+        assert_eq!(check_entry(title, text, &citation, &logs).is_ok(), passes, "{title}");
     }
 }
 

@@ -309,7 +309,8 @@ impl QuantityScanner<'_> {
         }
         let close = token(from);
         let word = &self.text[from..close];
-        if word.is_empty() {
+        // Of `€990/mo` the currency counts.
+        if word.is_empty() || (is_money && word.starts_with('/')) {
             return (end, zeros, MeasureUnit::None);
         }
         let mut lower = word.to_lowercase();
