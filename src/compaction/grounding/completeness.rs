@@ -91,7 +91,9 @@ fn required_atoms(text: &str) -> impl Iterator<Item = Atom> {
     atom::find_atoms(text).into_iter().filter(move |it| match it.kind {
         AtomKind::Money => !is_sum(text, it),
         AtomKind::Percent | AtomKind::Date => true,
-        AtomKind::Number => it.text(text).len() > 1 && !is_name(text, it),
+        AtomKind::Number => {
+            it.text(text).len() > 1 && !is_name(text, it) && !is_bracketed(text, it)
+        }
         _ => false,
     })
 }
@@ -100,6 +102,12 @@ fn required_atoms(text: &str) -> impl Iterator<Item = Atom> {
 fn is_sum(text: &str, amount: &Atom) -> bool {
     let before = text[..amount.start].trim_end_matches([' ', '~', '$', '€', '£']);
     before.strip_suffix('=').is_some_and(|it| it.contains('+'))
+}
+
+/// Returns whether a number is a detail in brackets: `the noise in the log (500 lines a second)`.
+fn is_bracketed(text: &str, number: &Atom) -> bool {
+    let before = &text[..number.start];
+    before.rfind('(').is_some_and(|open| !before[open..].contains(')'))
 }
 
 fn is_name(text: &str, number: &Atom) -> bool {
@@ -153,7 +161,7 @@ mod tests {
 
     #[track_caller]
     fn check(bullet: &str, kept_count: usize, dropped: &[&str]) {
-        let text = "The importer moved to SQLite for $1,200 and runs 14% faster since 3 May\nLunch with 12 people\nRestarted the relay with PID 48213 on port 18789 for ticket #412 in 12 seconds\nPrices: berth 40 EUR, crane 120 EUR, water 4 EUR, power 9 EUR\n13. The compass needs another turn of the mage\nModel Falcon 2.1 is the first choice now";
+        let text = "The importer moved to SQLite for $1,200 and runs 14% faster since 3 May\nLunch with 12 people\nRestarted the relay with PID 48213 on port 18789 for ticket #412 in 12 seconds\nPrices: berth 40 EUR, crane 120 EUR, water 4 EUR, power 9 EUR\n13. The compass needs another turn of the mage\nModel Falcon 2.1 is the first choice now\nThe relay failed by the noise in its log (500 lines a second)";
         let log = DailyLog::parse("2026-04-02".parse().unwrap(), text.as_bytes()).unwrap();
         let logs = vec![privacy::sanitize(&log, &privacy::PrivacyRules::default())];
         let seen = of_item(&Item::parse(bullet), &logs);
@@ -193,5 +201,6 @@ mod tests {
         // The number of an item in a list counts nothing.
         check("The compass needs another turn [2026-04-02:5]", 0, &[]);
         check("The model Falcon is the first choice [2026-04-02:6]", 0, &[]);
+        check("The relay failed by the noise in its log [2026-04-02:7]", 0, &[]);
     }
 }

@@ -4,6 +4,7 @@
 //! again. A correction replaces the item of its number and no other.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
 };
@@ -17,6 +18,7 @@ use super::{
 use crate::{
     memory::{address::Citation, correction::shorten},
     model::{Message, ModelRequest, OutputSchema, Stage, prompt::PromptName},
+    text::words,
 };
 
 /// The most items in a request: the reply has room for as many.
@@ -123,6 +125,7 @@ impl<'a> ShownLines<'a> {
             self.places.extend((0..l).rev().find(is_heading).map(|it| (b, it)));
         }
         let mut hints = String::new();
+        let about = words::long_words(item.item["text"].as_str().unwrap_or_default());
         // A small number counts something else in every line.
         let counts = |it: &&str| it.len() < 3 && it.bytes().all(|it| it.is_ascii_digit());
         for missing in missing_words(&item.fault).filter(|it| !counts(it)) {
@@ -146,11 +149,18 @@ impl<'a> ShownLines<'a> {
                     && has_words(&self.line(*it).text, missing)
                     && !cited.contains(it)
             };
-            let distance = |&(b, l): &(usize, usize)| {
-                let near = cited.iter().map(|at| (at.0.abs_diff(b), at.1.abs_diff(l)));
-                near.min().unwrap_or_default()
+            let shared = |it: &(usize, usize)| {
+                words::long_words(&self.line(*it).text).intersection(&about).count()
             };
-            if let Some(place) = self.all_places().filter(has_it).min_by_key(distance) {
+            // A bullet that shares nothing else is about something else.
+            let is_about = |it: &(usize, usize)| is_of_logs(it.0) || shared(it) > 1;
+            let order = |place: &(usize, usize)| {
+                let &(b, l) = place;
+                let near = cited.iter().map(|at| (at.0.abs_diff(b), at.1.abs_diff(l)));
+                (Reverse(shared(place)), near.min().unwrap_or_default())
+            };
+            let found = self.all_places().filter(|it| has_it(it) && is_about(it));
+            if let Some(place) = found.min_by_key(order) {
                 self.places.insert(place);
                 self.whole.insert(place);
                 let id = self.blocks[place.0].id_of(self.line(place));

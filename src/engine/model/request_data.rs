@@ -1,7 +1,8 @@
 //! The data of a request: source lines with short ids, between two markers.
 //!
 //! A line that occurs more than once in the period is sent once, since most of what agents log repeats
-//! word for word. Its id ([`LineIds`]) stands for all its addresses.
+//! word for word. Its id ([`LineIds`]) stands for all its addresses. Only a heading is sent again in each log, with the
+//! same id, so that the lines below it do not seem to be below another one.
 
 use std::{borrow::Cow, collections::HashMap, fmt::Write as _};
 
@@ -30,7 +31,8 @@ pub enum BlockKind {
 /// A line of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataLine {
-    /// The number in its id, from 1 on in the whole data, however it is split into requests.
+    /// The number in its id, from 1 on in the whole data, however it is split into requests. Headings with the same
+    /// words share one.
     pub number: u32,
     /// All addresses of the text.
     pub citation: Citation,
@@ -107,7 +109,10 @@ impl LineIds {
         for block in blocks {
             for line in &block.lines {
                 let letter = block.kind.letter().to_ascii_lowercase();
-                ids.by_number.insert((letter, line.number), line.citation.clone());
+                ids.by_number
+                    .entry((letter, line.number))
+                    .and_modify(|it| it.merge(&line.citation))
+                    .or_insert_with(|| line.citation.clone());
                 let Some(first) = line.citation.addresses().next() else { continue };
                 let all = Some(line.citation.clone());
                 ids.by_address.entry(first).and_modify(|it| *it = None).or_insert(all);
@@ -333,6 +338,11 @@ pub fn blocks_of_logs(logs: &[SanitizedLog]) -> Vec<DataBlock> {
             let at = (blocks.len(), block.lines.len());
             match seen.get(&text) {
                 Some(&(b, l)) if b == blocks.len() => block.lines[l].citation.merge(&citation),
+                Some(&(b, l)) if matches!(line.kind(), LineKind::Heading { .. }) => {
+                    let number = blocks[b].lines[l].number;
+                    block.lines.push(DataLine { number, citation, text: text.to_string() });
+                    seen.insert(text, at);
+                }
                 Some(&(b, l)) => blocks[b].lines[l].citation.merge(&citation),
                 None => {
                     number += 1;
@@ -349,9 +359,12 @@ pub fn blocks_of_logs(logs: &[SanitizedLog]) -> Vec<DataBlock> {
 
 /// Joins the blocks of several weeks into those of one request, whose lines it numbers.
 pub fn joined(weeks: impl Iterator<Item = Vec<DataBlock>>) -> Vec<DataBlock> {
-    let mut blocks: Vec<DataBlock> = weeks.flatten().collect();
-    for (line, number) in blocks.iter_mut().flat_map(|it| &mut it.lines).zip(1..) {
-        line.number = number;
+    let mut blocks: Vec<DataBlock> = Vec::new();
+    let mut last = 0;
+    for mut week in weeks {
+        week.iter_mut().flat_map(|it| &mut it.lines).for_each(|it| it.number += last);
+        last = week.iter().flat_map(|it| &it.lines).map(|it| it.number).fold(last, u32::max);
+        blocks.extend(week);
     }
     blocks
 }
@@ -471,6 +484,26 @@ mod tests {
             log("2026-04-02", "- Run the tests\n\n- Ship v1.2\n- Run the tests"),
             log("2026-04-03", "- Run the tests\n- Fixed #412"),
         ];
+        assert_eq!(
+            fenced_blocks(
+                &joined(
+                    [
+                        vec![
+                            log("2026-04-02", "# Done\n- Ship v1.2\n# Open\n- Sail"),
+                            log("2026-04-03", "# Open\n- Sail\n- Row"),
+                        ],
+                        vec![log("2026-04-06", "# Open\n- Sail")],
+                    ]
+                    .into_iter()
+                    .map(|it| blocks_of_logs(&it))
+                ),
+                &[7; 32]
+            )
+            .lines()
+            .filter_map(|it| it.split_once(" | ").map(|it| it.0))
+            .collect::<Vec<_>>(),
+            ["L1", "L2", "L3", "L4", "L3", "L5", "L6", "L7"]
+        );
         let text = fenced_blocks(&blocks_of_logs(&logs), &[7; 32]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(

@@ -345,6 +345,11 @@ fn notes_on_one_s_own_work_are_notes() {
         // Own pages.
         "## Deploy\n- Dashboard: http://10.0.0.7:8080\n- App: https://app.example.com\n- Live",
         "## Article\n- Wrote the article\n- Source: `notes/a.md`\n- Published it",
+        "## Ferry Framework Research\nEvaluated: Alpha, Bravo, Cargo.\n\n**Bravo = first choice** — typed, small team.\n\
+         - Graphs of steps\n- Memory of its own\n- Forty providers\n\n**Bravo vs Cargo:** Cargo is plumbing.\n\n\
+         Deliverables: `out/ferry.md`",
+        "## 港口视频调研\n- **任务**: 调研港口视频\n- **工具**: 抓取器\n- **数据采集**:\n  - 采集视频数: 15 个\n- **核心发现**:\n  - \
+         互动率: 3%\n  - 最佳时长: 8 秒\n- **输出**:\n  - 原始数据: `a.json`",
         // A research project is work.
         "## Research project kickoff\n- Ada leads\n- Budget of 5000 EUR\n- Starts in May\n- Ends in June",
         "## Budget\n- Source: the meeting with Ada\n- Budget is 5000 EUR\n- It ends in May",
