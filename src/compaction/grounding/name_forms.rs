@@ -121,7 +121,11 @@ fn names_issue(line: &str, number: &str) -> bool {
 fn is_numbered_row(line: &str, above: &[&str], number: &str) -> bool {
     const HEADS: [&str; 8] = ["#", "id", "no", "nr", "issue", "ticket", "task", "pr"];
     let cells = |it: &str| -> Vec<String> {
-        it.trim().trim_matches('|').split('|').map(|it| it.trim().to_lowercase()).collect()
+        it.trim()
+            .trim_matches('|')
+            .split('|')
+            .map(|it| it.trim_matches([' ', '*', '`']).to_lowercase())
+            .collect()
     };
     let Some(at) = cells(line).iter().position(|it| it == number) else { return false };
     let is_head = |it: &&&str| it.trim().starts_with('|');

@@ -309,7 +309,7 @@ fn what_other_readers_wrote_passes() {
         ),
         ("- `6.2.0.17` is older than 6.2.10.11", "v6.2.0.17 is older than v6.2.10.11"),
         (
-            "| # | Task | State |\n|---|---|---|\n| 331 | Old harbour sync | closed, no longer relevant |",
+            "| # | Task | State |\n|---|---|---|\n| **331** | Old harbour sync | closed, no longer relevant |",
             "Task #331 (old harbour sync) closed as no longer relevant",
         ),
         (
