@@ -434,7 +434,7 @@ impl TopicWriter<'_> {
 }
 
 /// Returns the statements of a memory that a model wrote, if their lines are unchanged as far as they are in these logs.
-fn current_of_model(
+pub(crate) fn current_of_model(
     memory: &TypedMemory,
     logs: &[SanitizedLog],
 ) -> impl Iterator<Item = MemoryStatement> {

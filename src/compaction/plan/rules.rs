@@ -315,6 +315,12 @@ impl<'a> Planner<'a> {
         inputs.extend(months.filter_map(|month| {
             Some((month.to_string(), self.inventory.monthly.get(&month)?.body_hash.clone()))
         }));
+        // Of the days that a model read they are what it found.
+        let by_model = self.inventory.memories.iter().filter(|it| !it.by_model.is_empty());
+        inputs.extend(by_model.map(|it| {
+            let statements = ContentHash::of(it.by_model.join("\n").as_bytes());
+            (it.file_name.display().to_string(), statements.hex16())
+        }));
         // No bullet repeats the agent's own notes.
         let notes = &self.inventory.curated;
         inputs.extend(notes.iter().map(|it| (it.path.clone(), it.hash.hex16())));

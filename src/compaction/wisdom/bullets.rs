@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use chrono::NaiveDate;
+
 use super::edit::{WisdomEdit, WisdomEditor, line_hashes, read_logs};
 use crate::{
     compaction::{
@@ -15,21 +17,25 @@ use crate::{
         },
         memories::{
             day_reader::{is_deleted_in_type, line_texts},
-            topics::{TopicExclusions, TopicWriter, describe},
+            topics::{TopicExclusions, TopicWriter, current_of_model, describe},
         },
         plan::{CompactionJob, LASTING_LOGS_MAX, states_from},
         report::count_u32,
         snapshot::RootSnapshot,
     },
     config::root::RootSettings,
-    engine::extractive::{
-        self, Digest, DigestExplanation, DigestInput, DigestOutcome, HeldBullet, SeenStatements,
-        TopicMemory,
+    engine::{
+        extractive::{
+            self, Digest, DigestExplanation, DigestInput, DigestOutcome, HeldBullet, ModelReading,
+            ModelStatement, SeenStatements, TopicMemory,
+        },
+        model::is_model_engine_id,
     },
     memory::{
         address::{Citation, Stem},
         decision::Decisions,
         item::Item,
+        period::{Grain, Period},
         typed::{MemoryType, TypedMemory},
         wisdom::{WisdomEntry, WisdomFile, WisdomSection},
     },
@@ -58,7 +64,8 @@ impl WisdomEditor<'_, '_> {
         let logs = logs_of_job(self.context.vault, job, &view.inventory)?;
         let (old, mut file) = self.context.read_wisdom(rules)?;
         let is_deleted = |it: &Citation| is_deleted(decisions, layout, it, &logs);
-        let edit = WisdomEdit::new(&logs, rules, &is_deleted);
+        let model = read_by_model(view, &logs);
+        let edit = WisdomEdit::new(&logs, rules, &is_deleted).with_model(&model);
         let room = self.context.settings.settings.wisdom.max_chars;
         let memories = &view.inventory.memories;
         let exclusions =
@@ -92,16 +99,21 @@ impl WisdomEditor<'_, '_> {
         };
         if self.context.engine.files_by_topic() {
             let writer = TopicWriter { vault: self.context.vault, memories, logs: &logs, rules };
-            let mut topics = digest.filed;
+            // The memories have what a model said; beside that is filed what the lines say.
+            let of_lines = WisdomEdit::new(&logs, rules, &is_deleted);
+            let file_lines = |is_out: &dyn Fn(MemoryType, &Citation) -> bool| {
+                let input = (&file, &notes, &[][..]);
+                of_lines.with_digest_input(input, room, is_out, |input| {
+                    extractive::file_statements(input, &extractive::read_statements(input))
+                })
+            };
+            let is_read = !model.days.is_empty() || !model.statements.is_empty();
+            let mut topics = if is_read { file_lines(&is_out) } else { digest.filed };
             let ended = writer.ended_of_model(&topics);
             if !ended.is_empty() {
                 // Where what a model said is over, the line may be said in its own words.
                 let exclusions = exclusions.without(&ended);
-                let is_out = |kind, citation: &Citation| exclusions.contain(kind, citation);
-                let input = (&file, &notes, &[][..]);
-                topics = edit.with_digest_input(input, room, &is_out, |input| {
-                    extractive::file_statements(input, &extractive::read_statements(input))
-                });
+                topics = file_lines(&|kind, citation| exclusions.contain(kind, citation));
             }
             writer.add_changes(&topics, &mut files, &mut recorded)?;
         }
@@ -112,6 +124,24 @@ impl WisdomEditor<'_, '_> {
         let paths = files.into_iter().map(|it| it.path).collect();
         Ok(JobOutput { receipt, paths })
     }
+}
+
+/// Returns what a model read of logs.
+fn read_by_model(view: &RootSnapshot, logs: &[SanitizedLog]) -> ModelReading {
+    let Inventory { memories, .. } = &view.inventory;
+    let is_read = |day: &NaiveDate| {
+        let day = Period::containing(Grain::Day, *day);
+        let reader = view.record.extracting_engine(day, &view.inventory);
+        reader.is_some_and(is_model_engine_id)
+    };
+    let days = logs.iter().map(|it| it.stem().date()).filter(is_read).collect();
+    let statements = memories.iter().flat_map(|memory| {
+        current_of_model(memory, logs).filter_map(|it| {
+            let (topic, text) = (memory.name.clone(), it.item.text);
+            Some(ModelStatement { kind: it.kind, topic, text, citation: it.item.citation? })
+        })
+    });
+    ModelReading { days, statements: statements.collect() }
 }
 
 /// Returns what the curated files say.
@@ -153,7 +183,8 @@ pub(crate) fn explain_bullets(
     let layout = vault.layout();
     let (_, file) = read_wisdom(vault, settings, rules)?;
     let is_deleted = |it: &Citation| is_deleted(decisions, layout, it, &logs);
-    let edit = WisdomEdit::new(&logs, rules, &is_deleted);
+    let model = read_by_model(view, &logs);
+    let edit = WisdomEdit::new(&logs, rules, &is_deleted).with_model(&model);
     let room = settings.settings.wisdom.max_chars;
     let notes = what_notes_say(&view.inventory);
     let held = bullets_of(&file);
@@ -399,6 +430,7 @@ impl WisdomEdit<'_> {
         choose(&DigestInput {
             logs: self.logs,
             states_from: states_from(self.logs.last().map(|it| it.stem().date())),
+            model: self.model,
             held,
             shown: &|it| self.rules.sanitize_output(it),
             entries: &entries,

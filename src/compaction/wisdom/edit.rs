@@ -35,7 +35,7 @@ use crate::compaction::{
 };
 use crate::{
     config::settings::Review,
-    engine::{DistillInput, Distillation, WisdomOp},
+    engine::{DistillInput, Distillation, WisdomOp, extractive::ModelReading},
     memory::{
         address::{Address, Citation, LineSet, Stem},
         document::Summary,
@@ -250,6 +250,7 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
             is_deleted: &|citation| decisions.is_deleted(&path, line_texts(citation, &lines)),
             rules,
             stale_entries: &stale,
+            model: &NOTHING_READ,
         };
         let Distillation { ops, unreadable } = ask_engine(engine, |engine| {
             engine.distill(&DistillInput {
@@ -455,7 +456,12 @@ pub(crate) struct WisdomEdit<'a> {
     pub(crate) rules: &'a PrivacyRules,
     /// Entries that a new entry replaces, or that are dropped.
     pub(crate) stale_entries: &'a [StaleEntry],
+    /// What a model read of the logs.
+    pub(crate) model: &'a ModelReading,
 }
+
+/// No model read anything.
+static NOTHING_READ: ModelReading = ModelReading { days: BTreeSet::new(), statements: Vec::new() };
 
 impl<'a> WisdomEdit<'a> {
     /// Builds an edit from logs alone.
@@ -473,7 +479,13 @@ impl<'a> WisdomEdit<'a> {
             is_deleted,
             rules,
             stale_entries: &[],
+            model: &NOTHING_READ,
         }
+    }
+
+    /// Returns it with what a model read of the logs.
+    pub(super) fn with_model(self, model: &'a ModelReading) -> Self {
+        Self { model, ..self }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
             word_list::WordList,
         },
         wisdom::digest::{
+            ModelReading,
             entities::Entities,
             newer::NewerStatements,
             statements::{DigestStatement, LogStatements, collect_from_pages},
@@ -71,7 +72,7 @@ pub(super) struct MonthBullet {
 /// Reads what the bullets are about.
 pub(super) fn rate_bullets(pages: &[ParsedLog], bullets: &[WeekBullet<'_>]) -> Vec<MonthBullet> {
     let LogStatements { statements, entities, newer } =
-        collect_from_pages(pages, NaiveDate::MIN, &|_, _, _| None);
+        collect_from_pages(pages, NaiveDate::MIN, &|_, _, _| None, &ModelReading::default());
     let mut at_line: HashMap<(&Stem, u32), Vec<usize>> = HashMap::new();
     for (at, statement) in statements.iter().enumerate() {
         for (stem, lines) in statement.own_citation.files() {

@@ -282,6 +282,24 @@ impl Entities {
         Self { all, by_words }
     }
 
+    /// Returns the entity of a topic, which is added if there is none of that name.
+    pub(super) fn of_topic(&mut self, topic: &str) -> usize {
+        let words = WordList::of(topic);
+        let is_whole = |it: &EntityMention| it.width == words.len();
+        let known = self.mentions(&words).into_iter().find(is_whole).map(|it| it.entity);
+        let known = known.or_else(|| self.all.iter().position(|it| it.name == topic));
+        known.unwrap_or_else(|| {
+            let is_platform = WISDOM.platform_names.contains(&&*topic.to_lowercase());
+            self.all.push(Entity {
+                name: topic.to_owned(),
+                days: 1,
+                is_person: false,
+                is_platform,
+            });
+            self.all.len() - 1
+        })
+    }
+
     /// Returns where a text names entities, the longest name at each place.
     pub(in crate::engine::extractive) fn mentions(&self, words: &WordList) -> Vec<EntityMention> {
         self.names_in_words(words)

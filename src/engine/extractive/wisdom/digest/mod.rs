@@ -20,6 +20,7 @@
 pub(in crate::engine::extractive) mod contradictions;
 pub(in crate::engine::extractive) mod entities;
 pub(in crate::engine::extractive) mod labelled_value;
+pub(in crate::engine::extractive) mod model_statements;
 pub(in crate::engine::extractive) mod newer;
 mod sections;
 mod siblings;
@@ -38,9 +39,12 @@ use chrono::NaiveDate;
 use serde::Serialize;
 
 use self::entities::Entities;
+pub use self::model_statements::{ModelReading, ModelStatement};
 use self::newer::NewerStatements;
 use self::sections::room_of;
-use self::statements::{DayCounts, DigestStatement, LogStatements, collect_statements};
+use self::statements::{
+    DayCounts, DigestStatement, LogStatements, StatementReader, collect_statements,
+};
 pub use self::topics::{FiledTopics, StatementPlace, TopicMemory};
 use self::worth::{OLD_STATE, StatementAge, statement_ages};
 use super::similarity::{SeenStatements, repeats_entry};
@@ -123,6 +127,8 @@ pub struct DigestInput<'a> {
     pub logs: &'a [SanitizedLog],
     /// Of logs before this day, only statements of lasting kinds are read ([`StatementKind::is_lasting`]).
     pub states_from: NaiveDate,
+    /// What a model read of them.
+    pub model: &'a ModelReading,
     /// The bullets of the file as it is.
     pub held: &'a [HeldBullet],
     /// Returns a text as it is written to the file.
@@ -546,7 +552,16 @@ impl<'a> DigestChoice<'a> {
             terms.overlap(&it.terms) >= SAME_STATEMENT && terms.similarity(&it.terms) >= 0.5
         };
         let mut bullets = self.chosen.iter().map(|&it| &self.statements[it]);
-        if self.entries.iter().any(is_entry) || bullets.any(is_bullet) {
+        // An entry that a model made of a statement says it in other words.
+        let is_of_model = statement.reader == StatementReader::Model;
+        let is_made_of_it = |it: &WisdomEntry| {
+            let sources = it.meta.as_ref().map(|it| &it.sources);
+            is_of_model && sources.is_some_and(|it| it.covers(&statement.own_citation))
+        };
+        if self.input.entries.iter().any(is_made_of_it)
+            || self.entries.iter().any(is_entry)
+            || bullets.any(is_bullet)
+        {
             DigestOutcome::SaidAlready
         } else if self.is_in_notes(statement) {
             DigestOutcome::OwnNotes
@@ -558,6 +573,8 @@ impl<'a> DigestChoice<'a> {
                 &statement.citation,
                 &statement.own_citation,
             )
+            // The words of a model were checked with their topic when they became a memory.
+            .filter(|it| !is_of_model || *it == DigestOutcome::KeptOutByPerson)
             .unwrap_or(DigestOutcome::Chosen)
         }
     }

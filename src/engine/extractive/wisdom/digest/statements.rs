@@ -10,6 +10,7 @@ use super::sections::{
 use super::{
     DigestInput, KeptOut,
     entities::{Entities, Entity, EntityMention},
+    model_statements::{ModelReading, ModelStatement},
     newer::{self, NewerStatements},
     siblings::join_siblings,
     stopped::ChangedThings,
@@ -96,9 +97,19 @@ impl DayCounts {
     }
 }
 
+/// Who read a statement out of logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StatementReader {
+    /// The rules of this engine: its words are those of its lines.
+    Rules,
+    /// A model, in its own words; they were checked then.
+    Model,
+}
+
 /// A statement of the logs that may become a bullet.
 pub(in crate::engine::extractive) struct DigestStatement {
     pub(in crate::engine::extractive) kind: StatementKind,
+    pub(super) reader: StatementReader,
     pub(super) text: String,
     pub(super) citation: Citation,
     /// The lines of its words without its titles.
@@ -216,7 +227,7 @@ impl PlanChange {
         self.made.is_some() || self.done.is_some()
     }
 
-    fn read(
+    pub(super) fn read(
         kind: StatementKind,
         (text, words): (&str, &WordList),
         day: NaiveDate,
@@ -259,14 +270,16 @@ pub(in crate::engine::extractive) struct LogStatements {
 /// Returns the statements of logs that are not external.
 pub(super) fn collect_statements(input: &DigestInput<'_>) -> LogStatements {
     let pages: Vec<ParsedLog> = input.logs.iter().map(parsed_log::parse).collect();
-    collect_from_pages(&pages, input.states_from, input.kept_out)
+    collect_from_pages(&pages, input.states_from, input.kept_out, input.model)
 }
 
-/// Returns the statements of logs that are parsed already: of those before a day only the lasting kinds.
+/// Returns the statements of logs that are parsed already: of those before a day only the lasting kinds. Of the days
+/// that a model read, what it found.
 pub(in crate::engine::extractive) fn collect_from_pages(
     pages: &[ParsedLog],
     states_from: NaiveDate,
     kept_out: KeptOut<'_>,
+    model: &ModelReading,
 ) -> LogStatements {
     let templates = template_heads(pages);
     // What older logs are about, and how often they say it, is not how it is now.
@@ -283,11 +296,17 @@ pub(in crate::engine::extractive) fn collect_from_pages(
         extractor: TermExtractor::default(),
         found: Vec::new(),
     };
-    for (at, page) in pages.iter().enumerate() {
+    let is_read = |it: &&(usize, &ParsedLog)| model.days.contains(&it.1.stem.date());
+    for (at, page) in pages.iter().enumerate().filter(|it| !is_read(&it)) {
         collector.read_heads(page);
         for index in 0..page.statements.len() {
             collector.add(at, page, index);
         }
+    }
+    if !model.statements.is_empty() {
+        model.statements.iter().for_each(|it| collector.add_of_model(it));
+        collector.found.sort_by_key(|it| it.day);
+        (0..).zip(&mut collector.found).for_each(|(order, it)| it.order = order);
     }
     let StatementCollector { found, extractor, .. } = &mut collector;
     newer::mark_ended(found);
@@ -557,6 +576,7 @@ impl StatementCollector {
             matches!(role.kind, StatementKind::State | StatementKind::Open) && key.is_none();
         self.found.push(DigestStatement {
             kind: role.kind,
+            reader: StatementReader::Rules,
             person: self.person_of(&words),
             citation,
             own_citation,
@@ -583,6 +603,19 @@ impl StatementCollector {
             title: added_title,
             text,
         });
+    }
+
+    /// Adds a statement that a model read.
+    fn add_of_model(&mut self, statement: &ModelStatement) {
+        let (kind, day) = (statement.kind, statement.day());
+        if day < self.states_from && !kind.is_lasting() {
+            return;
+        }
+        let project = (kind == StatementKind::State)
+            .then(|| self.entities.of_topic(&statement.topic))
+            .filter(|it| !self.entities.all[*it].is_platform);
+        let person = self.person_of(&WordList::of(&statement.text));
+        self.found.push(statement.to_digest((project, person), &mut self.extractor));
     }
 
     /// Returns whether statements of a kind are read from the page of a day.
@@ -725,7 +758,7 @@ fn open_until(statement: &LogStatement, day: NaiveDate) -> Option<NaiveDate> {
 }
 
 /// Returns the day on which an open item of a day is due: `pay the trip by 15 December`.
-fn due_day(
+pub(super) fn due_day(
     section: WisdomSection,
     words: &WordList,
     own: &str,
@@ -754,7 +787,7 @@ fn last_day_in(text: &str) -> Option<NaiveDate> {
 }
 
 /// Returns the stems of the names in a text.
-fn names_in(text: &str) -> Vec<u64> {
+pub(super) fn names_in(text: &str) -> Vec<u64> {
     let is_name = |it: &atom::Atom| matches!(it.kind, AtomKind::Name | AtomKind::Identifier);
     let mut names: Vec<u64> = atom::find_atoms(text)
         .iter()

@@ -34,6 +34,7 @@ fn bullets(
     let input = DigestInput {
         logs: &logs,
         states_from: NaiveDate::MIN,
+        model: &ModelReading::default(),
         held: &[],
         shown: &str::to_owned,
         entries: &[],
@@ -472,6 +473,7 @@ fn a_bullet_stays_where_a_new_one_is_only_as_good() {
         digest(&DigestInput {
             logs: &logs,
             states_from: NaiveDate::MIN,
+            model: &ModelReading::default(),
             held,
             shown: &str::to_owned,
             entries: &[],
@@ -580,6 +582,7 @@ fn a_state_is_old_after_fourteen_days_of_logs() {
     let read = collect_statements(&DigestInput {
         logs: &logs,
         states_from: NaiveDate::MIN,
+        model: &ModelReading::default(),
         held: &[],
         shown: &str::to_owned,
         entries: &[],

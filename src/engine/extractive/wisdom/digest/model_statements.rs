@@ -1,0 +1,107 @@
+//! The statements that a model read out of logs: bullets are chosen from them, in its words, in place of those of the
+//! lines that it read.
+
+use std::collections::BTreeSet;
+
+use chrono::NaiveDate;
+
+use super::{
+    sections::{section_of, sets_boundary},
+    statements::{DigestStatement, PlanChange, StatementReader, Subject, due_day, names_in},
+    stopped::ChangedThings,
+};
+use crate::{
+    engine::extractive::statements::{terms::TermExtractor, word_list::WordList},
+    memory::{address::Citation, statement::StatementKind, wisdom::WisdomSection},
+};
+
+/// What a model read.
+#[derive(Clone, Debug, Default)]
+pub struct ModelReading {
+    /// The days of which it read all logs, whether or not it found anything.
+    pub days: BTreeSet<NaiveDate>,
+    /// What it found on these, and on days before.
+    pub statements: Vec<ModelStatement>,
+}
+
+/// A statement of a memory that a model wrote.
+#[derive(Clone, Debug)]
+pub struct ModelStatement {
+    /// What it says.
+    pub kind: StatementKind,
+    /// The name of the memory.
+    pub topic: String,
+    /// Its words.
+    pub text: String,
+    /// Its lines.
+    pub citation: Citation,
+}
+
+impl ModelStatement {
+    /// Returns the day of its newest line.
+    pub(super) fn day(&self) -> NaiveDate {
+        self.citation.newest_date()
+    }
+
+    /// Returns it as a statement of the logs, with its topic before it where its words do not say what it is about;
+    /// `project` is the entity of a topic that is no product of others.
+    pub(super) fn to_digest(
+        &self,
+        (project, person): (Option<usize>, Option<usize>),
+        extractor: &mut TermExtractor,
+    ) -> DigestStatement {
+        let words = WordList::of(&self.text);
+        let own_terms = extractor.extract(&words);
+        let of_topic = extractor.extract(&WordList::of(&self.topic));
+        let is_named = of_topic.stems.is_subset(&own_terms.stems);
+        // The line of a project begins with its name.
+        let text = if is_named || project.is_some() {
+            self.text.clone()
+        } else {
+            format!("{}: {}", self.topic, self.text)
+        };
+        let section = section_of(self.kind);
+        DigestStatement {
+            kind: self.kind,
+            reader: StatementReader::Model,
+            citation: self.citation.clone(),
+            own_citation: self.citation.clone(),
+            day: self.day(),
+            order: 0,
+            terms: extractor.extract(&WordList::of(&format!("{}: {}", self.topic, self.text))),
+            own_terms,
+            names: names_in(&self.text),
+            subject: project.map(|entity| Subject { entity, opens: false }),
+            person,
+            // Of two values with the same label the memory has the newer one.
+            keys: Vec::new(),
+            value_length: None,
+            is_done: section == WisdomSection::Stopped,
+            open_until: None,
+            is_boundary: self.kind == StatementKind::Rule && sets_boundary(&self.text),
+            news_worth: 0.0,
+            changed: ChangedThings::default(),
+            plan: PlanChange::read(self.kind, (&self.text, &words), self.day(), extractor),
+            is_ended: false,
+            worth: worth_of(self.kind),
+            recurrence: 1.0,
+            due: due_day(section, &words, &self.text, (self.day(), false)),
+            holds_until: None,
+            heading: None,
+            title: None,
+            text,
+        }
+    }
+}
+
+/// Returns what a statement of a kind is worth before its length and age count: a model picks only what should still be
+/// known in other work, which is more than most lines are worth.
+fn worth_of(kind: StatementKind) -> f64 {
+    match kind {
+        StatementKind::Preference | StatementKind::Profile => 1.0,
+        StatementKind::Rule => 0.9,
+        StatementKind::Lesson | StatementKind::Decision => 0.7,
+        StatementKind::Open => 0.5,
+        StatementKind::State | StatementKind::Environment | StatementKind::Retired => 0.4,
+    }
+}
