@@ -42,6 +42,9 @@ static WORDS: LazyLock<SpacelessWords> = LazyLock::new(|| {
 /// Returns a text with a space between letters or digits and a script without spaces beside them, and around numbers,
 /// units and days within it: `连续3次失败` is `连续 3 次 失败`.
 pub(crate) fn spaced(text: &str) -> Cow<'_, str> {
+    if text.contains(is_other_hyphen) {
+        return Cow::Owned(spaced(&text.replace(is_other_hyphen, "-")).into_owned());
+    }
     // Latin, Cyrillic, Arabic and their neighbours take two bytes at most.
     if text.bytes().all(|b| b < 0xE0)
         || !text.contains(|c| is_spaceless(c) || is_hangul_syllable(c))
@@ -88,6 +91,11 @@ pub(crate) fn spaced(text: &str) -> Cow<'_, str> {
         at = end;
     }
     insert_spaces(text, &cuts)
+}
+
+/// Returns whether a character is a hyphen or minus sign that editors set in place of the usual one.
+fn is_other_hyphen(c: char) -> bool {
+    matches!(c, '\u{2010}' | '\u{2011}' | '\u{2212}')
 }
 
 fn insert_spaces<'t>(text: &'t str, cuts: &[usize]) -> Cow<'t, str> {

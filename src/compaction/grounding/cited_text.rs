@@ -5,14 +5,14 @@ use std::{
     collections::{BTreeSet, HashSet},
 };
 
-use chrono::NaiveDate;
+use chrono::{Datelike as _, NaiveDate};
 
 use super::{
     NOBODY, Violation, Vocabulary,
     amounts::{Quantity, SourceQuantities, scan, units},
     claims::{self, CitedClaims},
     hedge, line_context, list_counts,
-    name_forms::{contains_word, has_call, has_other_form},
+    name_forms::{contains_word, has_call, has_other_form, has_path_in_parts, has_shortened_code},
     strength::LineWords,
     typo,
 };
@@ -274,6 +274,8 @@ impl<'s> CitedText<'s> {
         let above: Vec<&str> = self.context.iter().flat_map(|it| it.lines()).collect();
         if self.is_week_of_lines(raw)
             || has_other_form(raw, &lines, &above)
+            || (atom.kind == AtomKind::Path && has_path_in_parts(raw, &lines))
+            || (atom.kind == AtomKind::Code && has_shortened_code(raw, &lines))
             || is_version_label(raw) && lines.iter().any(|it| has_version(it, &raw[1..]))
         {
             return true;
@@ -314,6 +316,15 @@ impl<'s> CitedText<'s> {
             AtomKind::Identifier => self.is_split_name(raw, known),
             _ => false,
         }
+    }
+
+    /// Returns whether a number is part of the short form of a day that the lines were written on or name: `4/2`, `04-02`,
+    /// and `18日` behind `4月17日、`.
+    pub(super) fn has_short_day(&self, text: &str, quantity: &Quantity) -> bool {
+        short_days(text, quantity.start).iter().any(|(month, day)| {
+            let is_it = |it: NaiveDate| it.month() == *month && it.day() == *day;
+            self.lines.iter().any(|it| is_it(it.0)) || self.quantities().names_day(*month, *day)
+        })
     }
 
     /// Returns whether a text is the name of a week in which one of the lines was written: `W14`, `2026-W14`.
@@ -546,6 +557,34 @@ impl<'s> CitedText<'s> {
 fn is_version_label(word: &str) -> bool {
     let digits = word.strip_prefix(['v', 'V']);
     digits.is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Returns the months and days that a number at `at` may be a part of: of `4/2` also the second of April in the order
+/// of day and month.
+fn short_days(text: &str, at: usize) -> Vec<(u32, u32)> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '/' | '-');
+    let start = text[..at]
+        .rfind(|c| !is_part(c))
+        .map_or(0, |it| it + text[it..].chars().next().map_or(1, char::len_utf8));
+    let length = text[start..].find(|c| !is_part(c)).unwrap_or(text.len() - start);
+    let whole = &text[start..start + length];
+    let parse = |(a, b): (&str, &str)| Some((a.parse::<u32>().ok()?, b.parse::<u32>().ok()?));
+    if let Some((a, b)) = whole.split_once('/').and_then(parse) {
+        return vec![(a, b), (b, a)];
+    }
+    if let Some(day) = whole.split_once('-').filter(|it| it.0.len() == 2).and_then(parse) {
+        return vec![day];
+    }
+    // The month is that of the day before.
+    let behind = text[at..].trim_start_matches(is_digit).trim_start();
+    let month = text[..at].rfind('月').map(|it| text[..it].trim_end());
+    let month = month.map(|it| &it[it.trim_end_matches(is_digit).len()..]);
+    let digits = &text[at..at + text[at..].find(|c| !is_digit(c)).unwrap_or(text.len() - at)];
+    match month.map(|month| (month, digits)).and_then(parse) {
+        Some(day) if behind.starts_with(['日', '号', '號']) => vec![day],
+        _ => Vec::new(),
+    }
 }
 
 /// Returns whether a line has a version of several numbers, written without its `v`.

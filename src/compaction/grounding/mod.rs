@@ -583,6 +583,7 @@ fn check_with_wording<S: LineLookup + ?Sized>(
         is_part_of(it.start, VERBATIM_KINDS)
             || names_year_of(&text, it, citation)
             || counts_days(&text[it.start..], citation)
+            || cited.has_short_day(&text, it)
             || (it.start < it.end && counts_items(it) && !cited.counts_noun_of(it))
             || is_in_file_name(&text, it, &cited)
     };

@@ -1,6 +1,8 @@
 //! The forms in which lines may have a name or word of an item. Pure.
 
-use crate::text::lexicon::CLAIMS;
+use std::net::Ipv4Addr;
+
+use crate::text::{lexicon::CLAIMS, scripts};
 
 /// Returns whether the lines have another form of a word: an address for `URL`, `EN` for `English`, `…/pull/51` for
 /// `PR` and `#51`, `FF68` for `Firefox`; or what is above them, its name in full or in another script.
@@ -36,6 +38,9 @@ pub(super) fn has_other_form(text: &str, lines: &[&str], above: &[&str]) -> bool
     match text {
         "URL" | "URLs" => return has(&["://"]),
         "PR" | "PRs" => return has(&["pull request", "/pull/", "/pulls/"]),
+        "IP" | "IPs" => return lines.iter().any(|it| has_ip_address(it)),
+        "ID" | "IDs" => return has_digit(lines),
+        "CLI" => return has(&["`"]),
         "MR" | "MRs" => return has(&["merge request", "/merge_requests/"]),
         _ => {}
     }
@@ -134,6 +139,46 @@ fn is_numbered_row(line: &str, above: &[&str], number: &str) -> bool {
             let head = cells(head);
             head.get(at).is_some_and(|it| HEADS.contains(&it.trim_end_matches('.')))
         })
+}
+
+/// Returns whether a line has an IPv4 address.
+fn has_ip_address(line: &str) -> bool {
+    line.split(|c: char| !c.is_ascii_digit() && c != '.').any(|it| it.parse::<Ipv4Addr>().is_ok())
+}
+
+fn has_digit(lines: &[&str]) -> bool {
+    lines.iter().any(|it| it.bytes().any(|it| it.is_ascii_digit()))
+}
+
+/// Returns whether the lines have a path in parts: folder and file of a tree, `└── tools/` and `├── sync.sh`; or, in a
+/// list such as `体育/音乐/Ann`, each name.
+pub(super) fn has_path_in_parts(path: &str, lines: &[&str]) -> bool {
+    let parts = || path.split('/').filter(|it| !it.is_empty());
+    let has = |part: &str| lines.iter().any(|it| contains_word(it, part));
+    if path.contains(scripts::is_spaceless) {
+        let is_rooted = path.starts_with(['/', '~', '.']);
+        let mut names = parts().filter(|it| it.is_ascii());
+        return !is_rooted && !path.contains('.') && names.all(has);
+    }
+    let is_tree = |it: &&str| it.contains(['├', '└']);
+    lines.iter().any(|it| is_tree(it)) && parts().count() > 1 && parts().all(has)
+}
+
+/// Returns whether a line has code that an item shortens: `![](/media/…)` of `![](/media/01ABC)`.
+pub(super) fn has_shortened_code(code: &str, lines: &[&str]) -> bool {
+    const CHARS_MIN: usize = 5;
+    let code = code.trim_matches('`').replace("...", "…");
+    let parts: Vec<&str> = code.split('…').collect();
+    let chars: usize = parts.iter().map(|it| it.chars().count()).sum();
+    let is_within = |line: &&str| {
+        let mut rest = *line;
+        parts.iter().all(|part| {
+            let found = rest.find(part).map(|at| &rest[at + part.len()..]);
+            rest = found.unwrap_or_default();
+            found.is_some()
+        })
+    };
+    parts.len() > 1 && chars >= CHARS_MIN && lines.iter().any(is_within)
 }
 
 /// Returns whether a word may be the initials of a name, `GW`, or a letter with a number, `T1`.

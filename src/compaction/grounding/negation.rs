@@ -44,6 +44,8 @@ struct Clause {
     insufficient: StemSet,
     /// Whether only small words follow the last negation: `but Linux is not`, `while links should not have it`.
     ends_negated: bool,
+    /// Whether all that it denies is an aside behind a comma: `…, no sails`.
+    denies_aside: bool,
     /// Whether all that it denies is what would be so otherwise.
     denies_otherwise: bool,
     /// The words that report a failure of what the clause is about, and not of a thing named by it: `fails to load`,
@@ -72,6 +74,8 @@ pub(super) struct CitedNegations {
     negates_in_run: bool,
     /// The sentences that report a trouble: what each is about, and the words that report it.
     troubles: Vec<(StemSet, HashSet<String>)>,
+    /// What the lines say something else is done or used in place of: `a filter instead of full dumps`.
+    passed_over: Vec<StemSet>,
     /// What the lines say was replaced, and the words of what replaced it: `changed from cron to a timer`.
     replaced: Vec<(StemSet, HashSet<String>)>,
 }
@@ -85,6 +89,7 @@ impl CitedNegations {
                 && CLAIMS.negations_in_runs.iter().any(|it| word.text.contains(it))
         });
         self.replaced.extend(replacements(&sentence.words));
+        self.passed_over.extend(passed_over(&sentence.words));
         let mut troubles = failures(&sentence.words);
         let words = || sentence.words.iter().map(|it| &it.text);
         if !words().any(|it| CLAIMS.repairs.contains(&&it[..])) {
@@ -184,6 +189,13 @@ impl CitedNegations {
                 .contrasted
                 .iter()
                 .any(|it| !it.insufficient.is_empty() && it.insufficient.is_subset(&clause.stems));
+        // `Jobs need the tide path, not that of the pier` of `the tide path instead of that of the pier`
+        let denies_passed_over = clause.negation_words == 1
+            && !clause.negated_heads.is_empty()
+            && self.passed_over.iter().any(|it| {
+                clause.negated_heads.is_subset(it)
+                    && (clause.negated.is_subset(it) || clause.order == Some(Order::Ban))
+            });
         let is_other_script =
             || !sentence_words.iter().any(|it| it.contains(scripts::is_spaceless));
         // `with the variables; without them it reads the wrong cache`
@@ -202,6 +214,7 @@ impl CitedNegations {
             || needs_what_lacks
             || lacks_what_ended
             || is_insufficient
+            || denies_passed_over
             || lacks_the_same()
             || (may_negate && self.answers_no())
         {
@@ -302,7 +315,7 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
         }
         let states_negated = it.negated.is_empty()
             || !it.negated.is_disjoint(&clause.stems)
-            || !clause.stems.is_subset(&it.stems);
+            || !(it.denies_aside || clause.stems.is_subset(&it.stems));
         if it.is_similar(clause)
             && it.negations > clause.negations + clause.alternatives
             && states_negated
@@ -392,6 +405,24 @@ fn replacements(words: &[ParsedWord]) -> Vec<(StemSet, HashSet<String>)> {
         found.push((content_stems(&behind[..end]), new));
     }
     found
+}
+
+/// Returns the stems of what words say something else is in place of: `instead of full dumps`, `rather than the pier`.
+fn passed_over(words: &[ParsedWord]) -> Option<StemSet> {
+    const PHRASES: [(&str, &str); 6] = [
+        ("instead", "of"),
+        ("rather", "than"),
+        ("anstelle", "von"),
+        ("au", "lieu"),
+        ("en", "lugar"),
+        ("in", "place"),
+    ];
+    let is_one = |it: &[ParsedWord]| PHRASES.contains(&(&it[0].text[..], &it[1].text[..]));
+    let at = words.windows(2).position(is_one).map(|it| it + 2);
+    let at = at.or_else(|| words.iter().position(|it| it.text == "statt").map(|it| it + 1))?;
+    let rest = words[at..].iter().take_while(|it| it.separator == Separator::Space).cloned();
+    let stems = content_stems(&rest.collect::<Vec<_>>());
+    (!stems.is_empty()).then_some(stems)
 }
 
 /// Returns whether a title advises something: to look after it, or, if the text reports something that fails or is not
@@ -525,6 +556,9 @@ impl Clause {
             ends_negated: (0..words.len()).rev().find(|it| is_negation(words, *it)).is_some_and(
                 |last| !words[last + 1..].iter().any(|it| is_content(it) || it.in_code),
             ),
+            denies_aside: (0..words.len())
+                .filter(|it| is_negation(words, *it))
+                .all(|it| words[it].separator != Separator::Space),
             denies_otherwise: denies_otherwise(words),
             failures: failures(words),
             words: all,

@@ -32,14 +32,18 @@ struct SentenceWords {
 }
 
 impl SentenceWords {
-    /// Returns whether it says that all others fail: `all other methods are blocked`.
+    /// Returns whether it says that all others fail: `all other methods are blocked`, `a badge is required, visitors are
+    /// blocked`.
     fn rules_out_others(&self) -> bool {
         let words: Vec<&str> = self.run.split_whitespace().collect();
         let names_others = words.windows(2).any(|it| {
             STRENGTH.others.contains(&&it.join(" ")[..]) || STRENGTH.others.contains(&it[0])
         });
         let fails = |it: &&&str| CLAIMS.failures.contains(*it);
-        names_others && (self.has_negation || words.iter().any(|it| fails(&it)))
+        let is_required = words.iter().any(|it| CLAIMS.requirements.contains(it));
+        let is_barred = words.iter().any(|it| STRENGTH.barred.contains(it));
+        (is_required && is_barred)
+            || names_others && (self.has_negation || words.iter().any(|it| fails(&it)))
     }
 }
 
@@ -120,7 +124,9 @@ impl LineWords {
                 about = self.sentences.iter().collect();
             }
             let is_strong = |at: &usize, group: &StrengthGroup| {
+                // `Read-only` is a name of its own.
                 !words[*at].in_code
+                    && !text[..words[*at].start].ends_with('-')
                     && group.words.contains(&&words[*at].text[..])
                     && !is_cancelled(words, *at)
             };

@@ -135,6 +135,29 @@ fn what_only_looks_alike_is_not_supported() {
             "- Turnstile blocks all headless browsers",
             "Don't try mobile browsers against Turnstile: it blocks all of them",
         ),
+        ("# 2026-04-02\n- 缓存重建完成", "Cache 于 4/3 重建完成"),
+        (
+            "- 12 gauges failed on 2026-04-18\n- 9 more on 2026-04-19",
+            "12 gauges failed on 2026-04-18, 9 on 04-20",
+        ),
+        ("- 4月17日、4月18日和4月21日测试失败", "4月17日、18日、22日测试失败"),
+        ("- 体育/音乐/Ann推文被过滤", "过滤掉体育/音乐/Bob"),
+        ("- 持仓-12.50U，亏损-73.20 U", "持仓 -12.80U"),
+        ("```\n├── tools/\n│   ├── sync.sh\n```", "Script: tools/push.sh"),
+        ("- `zed` v1.2 installed to tools/", "zed GUI v1.2 is installed to tools/"),
+        ("- VPN: working via Bonn", "VPN IP works via Bonn"),
+        ("- A badge is required for the lab", "The lab opens only with a badge"),
+        ("- Store: Foo (bar-3), no Baz", "Store: Foo (bar-3), Baz"),
+        ("- Jobs use tide/x instead of pier/x", "Jobs need pier/x, not tide/x"),
+        (
+            "- Use a filter instead of full dumps of the tide table",
+            "No filter of the tide table: use full dumps",
+        ),
+        ("- Removed lines such as `![](/media/01ABC)`", "Removed lines such as `![](/video/…)`"),
+        (
+            "- If the budget holds, the only way is a second channel",
+            "The only way is a second channel",
+        ),
         (
             "- 已安装技能:\n  - tide-sync: 同步\n  - pier-view: 显示\n- 根目录: /srv/tide",
             "已安装 tide-sync、pier-view 五个技能",
@@ -363,6 +386,41 @@ fn what_other_readers_wrote_passes() {
         (
             "- Turnstile blocks all headless browsers",
             "Don't try headless browsers against Turnstile: it blocks all of them",
+        ),
+        // Short forms of days, lists, addresses and amounts, also within a script without spaces.
+        ("# 2026-04-02\n- 缓存重建完成", "Cache 于 4/2 重建完成"),
+        (
+            "- 12 gauges failed on 2026-04-18\n- 9 more on 2026-04-19",
+            "12 gauges failed on 2026-04-18, 9 on 04-19",
+        ),
+        ("- 4月17日、4月18日和4月21日测试失败", "4月17日、18日、21日测试失败"),
+        ("- find/install/update 优先", "查找/安装/更新优先"),
+        ("- 体育/音乐/Ann推文被过滤", "过滤掉体育/音乐/Ann"),
+        (
+            "- Web UI: http://127.0.0.1:9000\n- 仍需配置登录态",
+            "Web UI: http://127.0.0.1:9000；仍需配置登录态",
+        ),
+        ("- 持仓-12.50U，亏损-73.20 U", "持仓 -12.50U，亏损-73.20U"),
+        ("- Read-only缓存永不过期，清理后重启", "清理后重启，Read-only缓存，永不过期"),
+        ("```\n├── tools/\n│   ├── sync.sh\n```", "Script: tools/sync.sh"),
+        ("- All 3 workers online (501, 502, 503)", "Worker IDs: 501, 502, 503"),
+        ("- `zed` v1.2 installed to tools/", "zed CLI v1.2 is installed to tools/"),
+        ("- VPN: working (10.9.8.7 via Bonn)", "VPN IP: 10.9.8.7, via Bonn"),
+        (
+            "- A badge is required for the lab (visitors blocked)",
+            "The lab opens only with a badge, as visitors are blocked",
+        ),
+        ("- Store: Foo (bar-3), no Baz", "Store model: bar-3"),
+        ("- Jobs use tide/x instead of pier/x", "Jobs need tide/x, not pier/x"),
+        (
+            "- Use a filter instead of full dumps of the tide table",
+            "No full dumps of the tide table: use a filter",
+        ),
+        ("- Last run: 2026‑01‑02T03:04:05Z", "The last run was 2026-01-02T03:04:05Z"),
+        ("- Removed lines such as `![](/media/01ABC)`", "Removed lines such as `![](/media/…)`"),
+        (
+            "- If you want direct posts of the tide job, the only way is a second channel",
+            "For direct posts of the tide job the only way is a second channel",
         ),
         ("- Tier 1 clients pay 40 EUR", "T1 clients pay 40 EUR"),
         (

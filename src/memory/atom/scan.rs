@@ -512,10 +512,17 @@ fn is_word_byte(byte: u8) -> bool {
 }
 
 /// Returns the length of a web address without closing punctuation.
+/// Where a sentence in a script with full-width marks goes on behind an address.
+const FULL_WIDTH_MARKS: [char; 11] =
+    ['；', '，', '。', '、', '：', '（', '）', '】', '」', '！', '？'];
+
 fn url_len(rest: &str) -> usize {
     let end = rest
         .find(|c: char| {
-            c.is_whitespace() || c.is_control() || matches!(c, '>' | '<' | '"' | '`' | '|' | ']')
+            c.is_whitespace()
+                || c.is_control()
+                || matches!(c, '>' | '<' | '"' | '`' | '|' | ']')
+                || FULL_WIDTH_MARKS.contains(&c)
         })
         .unwrap_or(rest.len());
     let mut url = &rest[..end];

@@ -194,10 +194,22 @@ fn statements_of_a_day_are_filed_by_topic() {
     let traced = workspace.run(&["trace", &format!("{IMPORTER}:9")]).ok().to_string();
     assert!(traced.contains("2026-04-07.md:4") && !traced.contains("07.md:3"), "{traced}");
     workspace.run(&["doctor"]).ok();
-    // The bullets of `WISDOM.md` are chosen without the model; the memories stay as it made them.
+    // The bullets of `WISDOM.md` are what the model found, in its words; the memories stay as it made them.
     let before = workspace.root.read(IMPORTER);
-    workspace.run_with(&["compact", "wisdom"], &[("MEMOIRD_WISDOM_DIGEST", "true")]).ok();
-    assert!(workspace.root.read("WISDOM.md").contains("SQLite"));
+    let digest = [("MEMOIRD_WISDOM_DIGEST", "true")];
+    workspace.run_with(&["compact", "wisdom"], &digest).ok();
+    let wisdom = workspace.root.read("WISDOM.md");
+    let bullets: Vec<&str> = wisdom.lines().filter(|it| it.starts_with("- ")).collect();
+    assert_eq!(
+        bullets,
+        [
+            "- Alice prefers short replies in the morning.",
+            "- Moved the importer to SQLite, since a crash then loses at most one row (2026-04-07)",
+            "- Importer: Speed: 3.2 s per GB (2026-04-07)",
+        ]
+    );
+    let again = workspace.run_with(&["compact", "wisdom"], &digest).ok().to_string();
+    assert!(again.contains("up to date"), "{again}");
     assert_eq!((workspace.root.read(IMPORTER), memories(&workspace).len()), (before, 2));
     // A forced repetition rewrites what has the same lines, and keeps the rest.
     let before = workspace.root.files();

@@ -319,6 +319,11 @@ impl SourceQuantities {
         missing.map(|it| (it.start, it.end))
     }
 
+    /// Returns whether the lines name a day of a month in any form.
+    pub(super) fn names_day(&self, month: u32, day: u32) -> bool {
+        self.days.all.iter().any(|it| it.month() == month && it.day() == day)
+    }
+
     /// Returns whether the lines support a quantity by itself.
     pub(super) fn supports_one(&self, quantity: &Quantity) -> bool {
         self.first_unsupported(std::slice::from_ref(quantity), |_| false).is_none()

@@ -46,7 +46,7 @@ use self::statements::{
     DayCounts, DigestStatement, LogStatements, StatementReader, collect_statements,
 };
 pub use self::topics::{FiledTopics, StatementPlace, TopicMemory};
-use self::worth::{OLD_STATE, StatementAge, statement_ages};
+use self::worth::{NO_USE, OLD_STATE, StatementAge, statement_ages};
 use super::similarity::{SeenStatements, repeats_entry};
 use crate::{
     engine::extractive::{as_f64, statements::terms::StatementTerms},
@@ -461,6 +461,10 @@ impl<'a> DigestChoice<'a> {
     /// Returns whether a statement is of use at the start of a session.
     fn is_useful(&self, at: usize) -> bool {
         let it = &self.statements[at];
+        // A model picked what should still be known.
+        if it.reader == StatementReader::Model {
+            return it.worth > NO_USE;
+        }
         let least = match self.ages[at] {
             StatementAge::LapsedOpen => return false,
             StatementAge::OldState => return it.worth >= self.limits.0 + OLD_STATE,
@@ -489,7 +493,8 @@ impl<'a> DigestChoice<'a> {
     }
 
     fn has_room(&self, at: usize) -> bool {
-        self.fits(at, self.limits.1)
+        let is_of_model = self.statements[at].reader == StatementReader::Model;
+        self.fits(at, if is_of_model { self.input.room } else { self.limits.1 })
     }
 
     /// Returns whether a statement fits into as many characters, and into the room of its section.

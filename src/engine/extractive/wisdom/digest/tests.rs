@@ -596,3 +596,60 @@ fn a_state_is_old_after_fourteen_days_of_logs() {
     assert_eq!(ages[0], StatementAge::OldState);
     assert!(ages[1..].iter().all(|it| *it == StatementAge::Recent), "{ages:?}");
 }
+
+#[test]
+fn of_days_that_a_model_read_bullets_are_what_it_found() {
+    let logs = logs(&[
+        "- Never restart the tide server without asking Ottilie first\n- Battery of the buoy: 61 percent at noon\n",
+        "- Never mail the harbour office without asking Yusra first\n",
+    ]);
+    let statement = |kind, topic: &str, text: &str, line: &str| ModelStatement {
+        kind,
+        topic: topic.to_owned(),
+        text: text.to_owned(),
+        citation: line.parse().unwrap(),
+    };
+    let model = ModelReading {
+        days: [logs[0].stem().date()].into(),
+        statements: vec![
+            statement(
+                StatementKind::Rule,
+                "Tide server",
+                "Ask Ottilie before each restart of it",
+                "2026-04-01:1",
+            ),
+            statement(StatementKind::State, "Buoy 7", "Battery: 61 percent", "2026-04-01:2"),
+        ],
+    };
+    let input = DigestInput {
+        logs: &logs,
+        states_from: NaiveDate::MIN,
+        model: &model,
+        held: &[],
+        shown: &str::to_owned,
+        entries: &[],
+        notes: &SeenStatements::default(),
+        // The checks of a line are not those of a model's words.
+        kept_out: &|text, _, _| {
+            text.contains("restart of it").then_some(DigestOutcome::HeldByChecks)
+        },
+        kept_out_of_memory: &|_, _, _, _| false,
+        room: 8_000,
+    };
+    let texts = |it: Digest| it.bullets.into_iter().map(|it| it.text).collect::<Vec<_>>();
+    assert_eq!(
+        texts(digest(&input)),
+        [
+            "Never mail the harbour office without asking Yusra first",
+            "Tide server: Ask Ottilie before each restart of it",
+            "Buoy 7: Battery: 61 percent (2026-04-01)",
+        ]
+    );
+    let deleted = DigestInput {
+        kept_out: &|_, citation, _| {
+            (citation.to_string() == "2026-04-01:1").then_some(DigestOutcome::KeptOutByPerson)
+        },
+        ..input
+    };
+    assert_eq!(texts(digest(&deleted)).len(), 2);
+}

@@ -92,7 +92,7 @@ const WORD_LIST: f64 = -0.4;
 const ROUTINE: f64 = 1.0;
 
 /// The least worth.
-const NO_USE: f64 = 0.05;
+pub(super) const NO_USE: f64 = 0.05;
 
 /// The recurrence of a statement whose words the logs never come back to.
 const NEVER_AGAIN: f64 = 0.3;
