@@ -531,6 +531,7 @@ pub(crate) struct SessionLexicon {
     pub(crate) setting_verbs: LexiconWords,
     pub(crate) setting_prepositions: LexiconWords,
     pub(crate) setting_pronouns: LexiconWords,
+    pub(crate) reply_words: LexiconWords,
     pub(crate) after_number_starters: LexiconWords,
     pub(crate) open_labels: LexiconWords,
     pub(crate) decision_labels: LexiconWords,
