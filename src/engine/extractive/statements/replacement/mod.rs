@@ -23,8 +23,9 @@ use std::{
 use chrono::NaiveDate;
 
 use self::revocation::Revocation;
-use super::{blocks::has_keep_mark, word_list::WordList};
+use super::word_list::WordList;
 use crate::{
+    engine::keep_mark::has_keep_mark,
     memory::atom::{self, AtomKind},
     text::{
         calendar,
