@@ -77,9 +77,10 @@ fn body_len(lines: &[NumberedLine<'_>]) -> usize {
     for (at, &(_, text, kind)) in lines.iter().enumerate() {
         let words = words_of(text, kind);
         match kind {
-            LineKind::Heading { .. } | LineKind::Rule => return at,
+            LineKind::Heading { .. }
+            | LineKind::Rule
+            | LineKind::ListItem { task: Some(_), .. } => return at,
             LineKind::Blank => continue,
-            LineKind::ListItem { task: Some(_), .. } => return at,
             LineKind::ListItem { .. } if !has_list => {
                 let is_introduced = last.ends_with([':', '：']);
                 if at > 0 && is_blank(at - 1) && !last.is_empty() && !is_introduced {
@@ -96,9 +97,10 @@ fn body_len(lines: &[NumberedLine<'_>]) -> usize {
             _ => {}
         }
         if signs_off(words) {
-            let mut end = (at..).find(|it| is_blank(*it)).unwrap_or(at + 1);
+            let mut end = (at..lines.len()).find(|it| is_blank(*it)).unwrap_or(lines.len());
             // The name may be below a blank line.
-            if end == at + 1 && lines.get(end + 1).is_some_and(|it| is_name(words_of(it.1, it.2))) {
+            let names = |it: &NumberedLine<'_>| it.2 == LineKind::Text && is_name(it.1);
+            if end == at + 1 && lines.get(end + 1).is_some_and(names) {
                 end += 2;
             }
             return end.min(lines.len());
