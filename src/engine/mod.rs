@@ -13,6 +13,7 @@
 
 pub mod configured;
 pub mod extractive;
+mod keep_mark;
 pub mod model;
 
 use chrono::{DateTime, Utc};

@@ -4,9 +4,9 @@
 //! the label or heading above it, the item of a task list from its box. A label or heading alone says nothing.
 //! Pure; all texts are slices of the message.
 
-use super::sentences::{opens_with, split_sentences, words_of};
+use super::sentences::{split_sentences, words_of};
 use crate::{
-    engine::extractive::sentence_class::StatementClass,
+    engine::extractive::{WordList, sentence_class::StatementClass},
     memory::markdown::{self, LineKind},
     text::lexicon::{ANNOTATIONS, SECTIONS, SESSIONS},
 };
@@ -244,8 +244,8 @@ fn split_label(text: &str) -> (&str, Option<&str>) {
 /// Returns whether an item only says that there is none: `None.`, `No blockers`.
 fn says_nothing_is_open(text: &str) -> bool {
     const WORDS_MAX: usize = 2;
-    let words = words_of(text);
-    words.len() <= WORDS_MAX && opens_with(&words, &ANNOTATIONS.nothing_open).is_some()
+    let words = WordList::of(text);
+    words.len() <= WORDS_MAX && words.phrase_at(0, &ANNOTATIONS.nothing_open).is_some()
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 //! Pure. The words are in `config/lexicon/sessions.yaml`.
 
 use crate::{
-    engine::extractive::sentence_class::{self, ClassifiedSentence, StatementClass},
+    engine::extractive::{
+        WordList,
+        sentence_class::{self, ClassifiedSentence, StatementClass},
+    },
     text::lexicon::{CUES, SESSIONS},
 };
 
@@ -58,7 +61,7 @@ fn starts_sentence(text: &str) -> bool {
             it.chars().count() <= LABEL_CHARS_MAX && super::message_lines::label_class(it).is_some()
         })
     };
-    opens_with(&words_of(text), &SESSIONS.after_number_starters).is_some() || is_labelled()
+    WordList::of(text).phrase_at(0, &SESSIONS.after_number_starters).is_some() || is_labelled()
 }
 
 /// Returns the words of a text in lower case, without the marks around them.
@@ -69,35 +72,26 @@ pub(super) fn words_of(text: &str) -> Vec<String> {
     words.filter(|it| !it.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns how many words the longest of some phrases has that `words` begin with.
-pub(super) fn opens_with(words: &[String], phrases: &[&str]) -> Option<usize> {
-    let width = |phrase: &&str| {
-        let phrase: Vec<&str> = phrase.split(' ').collect();
-        let opens = words.len() >= phrase.len() && phrase.iter().zip(words).all(|(a, b)| a == b);
-        opens.then_some(phrase.len())
-    };
-    phrases.iter().filter_map(width).max()
-}
-
 /// Returns what a sentence of the user orders, if anything.
 pub(super) fn user_order(sentence: &ClassifiedSentence<'_>) -> Option<UserOrder> {
     let text = without_lead_in(sentence.text);
     if text.ends_with(['?', '？']) {
         return None;
     }
-    let words = words_of(text);
-    let bare = without_prefixes(&words);
-    let is_passing = CUES.tables.get("not_rules").is_some_and(|it| opens_with(bare, it).is_some());
+    let words = WordList::of(text);
+    let from = prefixes_len(&words);
+    let is_passing =
+        CUES.tables.get("not_rules").is_some_and(|it| words.phrase_at(from, it).is_some());
     let is_standing = if text.len() == sentence.text.len() {
         sentence.is_standing_order
     } else {
         sentence_class::classify_sentences(text).iter().any(|it| it.is_standing_order)
     };
-    if is_standing && !is_passing || is_prohibition(bare) {
+    if is_standing && !is_passing || is_prohibition(&words, from) {
         return Some(UserOrder::Standing);
     }
     let decides = sentence.class == StatementClass::Decision;
-    (!decides && sets_value(bare)).then_some(UserOrder::Setting)
+    (!decides && sets_value(&words, from)).then_some(UserOrder::Setting)
 }
 
 /// Returns a sentence without words such as `By the way, `.
@@ -108,42 +102,44 @@ fn without_lead_in(text: &str) -> &str {
     if SESSIONS.order_lead_ins.contains(&&lead_in[..]) { rest } else { text }
 }
 
-fn without_prefixes(words: &[String]) -> &[String] {
+/// Returns the number of words such as `and please` before an order.
+fn prefixes_len(words: &WordList) -> usize {
     const PREFIXES_MAX: usize = 3;
-    let mut rest = words;
+    let mut from = 0;
     for _ in 0..PREFIXES_MAX {
-        match opens_with(rest, &SESSIONS.order_prefixes) {
-            Some(width) => rest = &rest[width..],
+        match words.phrase_at(from, &SESSIONS.order_prefixes) {
+            Some(width) => from += width,
             None => break,
         }
     }
-    rest
+    from
 }
 
-fn is_prohibition(words: &[String]) -> bool {
+fn is_prohibition(words: &WordList, from: usize) -> bool {
     /// `Don't do that` forbids nothing that another session understands.
     const WORDS_MIN: usize = 4;
-    let Some(width) = opens_with(words, &SESSIONS.prohibitions) else { return false };
-    let (forbidden, times) = (&words[width..], &SESSIONS.passing_times);
-    let is_passing = opens_with(forbidden, &SESSIONS.passing_prohibitions).is_some()
-        || (0..forbidden.len()).any(|at| opens_with(&forbidden[at..], times).is_some());
-    words.len() >= WORDS_MIN && !is_passing
+    let Some(width) = words.phrase_at(from, &SESSIONS.prohibitions) else { return false };
+    let (forbidden, times) = (from + width, &SESSIONS.passing_times);
+    let is_passing = words.phrase_at(forbidden, &SESSIONS.passing_prohibitions).is_some()
+        || (forbidden..words.len()).any(|at| words.phrase_at(at, times).is_some());
+    words.len() - from >= WORDS_MIN && !is_passing
 }
 
-fn sets_value(words: &[String]) -> bool {
+fn sets_value(words: &WordList, from: usize) -> bool {
     /// A longer request is a task.
     const WORDS_MAX: usize = 25;
-    let is_number = |it: &String| it.starts_with(|c: char| c.is_ascii_digit());
-    let Some(verb) = opens_with(words, &SESSIONS.setting_verbs) else { return false };
-    let object = &words[verb..];
+    let is_number = |it: &str| it.starts_with(|c: char| c.is_ascii_digit());
+    let Some(verb) = words.phrase_at(from, &SESSIONS.setting_verbs) else { return false };
+    let object: Vec<&str> = words.iter().skip(from + verb).collect();
     let is_named = object.first().is_some_and(|it| {
-        !SESSIONS.setting_pronouns.contains(&&it[..])
-            || object.get(1).is_some_and(|it| !SESSIONS.setting_prepositions.contains(&&it[..]))
+        !SESSIONS.setting_pronouns.contains(it)
+            || object.get(1).is_some_and(|it| !SESSIONS.setting_prepositions.contains(it))
     });
     let pairs = || object.iter().zip(object.iter().skip(1)).skip(1);
-    let has_value =
-        pairs().any(|(a, b)| SESSIONS.setting_prepositions.contains(&&a[..]) && is_number(b));
-    words.len() <= WORDS_MAX && is_named && has_value
+    let has_value = pairs().any(|(a, b)| SESSIONS.setting_prepositions.contains(a) && is_number(b));
+    // `Limit yourself to 3 sentences`, `keep the summary to 5 lines` ask for one reply.
+    let is_of_reply = object.iter().take(2).any(|it| SESSIONS.reply_words.contains(it));
+    words.len() - from <= WORDS_MAX && is_named && has_value && !is_of_reply
 }
 
 #[cfg(test)]
@@ -211,8 +207,15 @@ mod tests {
         ] {
             check_order(text, Some(UserOrder::Setting));
         }
-        for text in ["Set it to 4.", "Raise an error.", "Move the pier to the left.", "Set 3 to 4?"]
-        {
+        for text in [
+            "Set it to 4.",
+            "Raise an error.",
+            "Move the pier to the left.",
+            "Set 3 to 4?",
+            "Limit yourself to 3 sentences.",
+            "Keep your answer to 100 words, please.",
+            "Cap the summary at 5 lines.",
+        ] {
             check_order(text, None);
         }
     }

@@ -1,6 +1,6 @@
 //! Cuts a line into sentences and clauses, as summaries choose them.
 //!
-//! No piece is cut inside code, brackets, bold, or an address, so that no mark loses its partner. A sentence
+//! No piece is cut inside code, brackets, quotation marks, bold, or an address, so that no mark loses its partner. A sentence
 //! is cut into clauses only where both parts are long enough to be statements.
 
 use std::sync::LazyLock;
@@ -66,7 +66,7 @@ fn may_start_cut(first: u8) -> bool {
     first >= 0x80
         || matches!(
             first,
-            b'`' | b'*' | b'(' | b'[' | b'h' | b'.' | b'!' | b'?' | b';' | b',' | b'-'
+            b'`' | b'*' | b'(' | b'[' | b'"' | b'h' | b'.' | b'!' | b'?' | b';' | b',' | b'-'
         )
 }
 
@@ -172,7 +172,8 @@ fn nth_char(text: &str, chars: usize) -> Option<usize> {
     (text.len() > chars).then(|| text.char_indices().nth(chars).map(|it| it.0)).flatten()
 }
 
-/// Returns where the code, bracket, bold, or address that opens at `at` ends.
+/// Returns where the code, bracket, quotation, bold, or address that opens at `at` ends; before the mark of a sentence at
+/// the end of a quotation.
 fn protected_span_end(text: &str, at: usize, c: char, previous: char) -> Option<usize> {
     let rest = &text[at..];
     match c {
@@ -213,6 +214,18 @@ fn protected_span_end(text: &str, at: usize, c: char, previous: char) -> Option<
                 }
             }
             None
+        }
+        '"' | '“' | '„' | '«' if !previous.is_alphanumeric() => {
+            let inside = window(rest, c.len_utf8());
+            let closes: &[char] = match c {
+                '"' => &['"'],
+                '«' => &['»'],
+                _ => &['”', '“'],
+            };
+            let quoted = &inside[..inside.find(closes).filter(|_| !inside.starts_with(' '))?];
+            // What is quoted may end the sentence as well: `She said: "Go." They went.`
+            let end = quoted.trim_end_matches(['.', '!', '?', '…']).len();
+            Some(at + c.len_utf8() + end)
         }
         'h' if is_url(rest) => Some(at + rest.find(char::is_whitespace).unwrap_or(rest.len())),
         _ => None,
@@ -379,12 +392,23 @@ pub(crate) fn refers_back(sentence: &str) -> bool {
     }
     let mut words = start.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
     let first = words.next().filter(|it| it.len() <= 12).map(str::to_lowercase);
-    if first.is_some_and(|it| SENTENCES.back_references.contains(&&it[..])) {
+    let first = first.as_deref().unwrap_or_default();
+    if SENTENCES.back_references.contains(&first) {
         return true;
     }
-    // Right after a verb nothing else can be meant.
-    let early = words.next().is_some_and(|it| SENTENCES.early_references.contains(&it));
-    early || has_inner_reference(start)
+    let (second, third) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is_early = |it: &str| SENTENCES.early_references.contains(&it);
+    // Right after a verb nothing else can be meant; `I send it` has no other noun, either.
+    let early = is_early(second) || SENTENCES.first_persons.contains(&first) && is_early(third);
+    // `Number 4 must stay`, but not `number 4 of the list`.
+    let is_number = second.bytes().all(|b| b.is_ascii_digit()) && !second.is_empty();
+    let is_listed = is_number && third != "of" && SENTENCES.list_references.contains(&first);
+    // `More than half of it is dry`
+    let mut before = third;
+    let is_of = |before: &str, it: &str| before == "of" && is_early(it);
+    let is_part = is_of(second, third)
+        || words.take(2).any(|it| is_of(std::mem::replace(&mut before, it), it));
+    early || is_listed || is_part || has_inner_reference(start)
 }
 
 /// Returns whether a text has a phrase that points back, as words of their own; `instead of` says what
@@ -442,6 +466,19 @@ mod tests {
     }
 
     #[test]
+    fn no_sentence_begins_within_a_quotation() {
+        check(
+            "Her answer: \"Good. Now moor it.\" Done at noon.",
+            &["Her answer: \"Good. Now moor it.\"", "Done at noon."],
+        );
+        check("“Eight knots? More.” She left.", &["“Eight knots? More.”", "She left."]);
+        check("A \"Pier. North\" sign. Done.", &["A \"Pier. North\" sign.", "Done."]);
+        // An inch, and a mark without a partner, quote nothing.
+        check("Cut it at 5\". The rest is 2\" wide.", &["Cut it at 5\".", "The rest is 2\" wide."]);
+        check("The \"lock is shut. It rains.", &["The \"lock is shut.", "It rains."]);
+    }
+
+    #[test]
     fn clauses_need_two_long_parts() {
         check("Fast, and small", &["Fast, and small"]);
         check(
@@ -486,6 +523,14 @@ mod tests {
         }
         check("She takes it to Henk.", true);
         check("It's 141, not 142.", true);
+        check("I send it at noon.", true);
+        check("Ines sends it at noon.", false);
+        check("Number 4 must stay dry.", true);
+        check("Number 4 of the piers must stay dry.", false);
+        check("Number plates are blue.", false);
+        check("Half of it is dry", true);
+        check("More than half of it is spent on ferries", true);
+        check("The harbour has eleven piers, most of them dry", false);
         check("And then it rained.", true);
         check("Tobias unmounted it.", false);
         check("Itinerary of the trip", false);

@@ -23,7 +23,10 @@ use crate::{
     engine::{
         BulletFault, Engine, EngineDraft, EngineError, Extraction, LengthBudget, OmissionReason,
         StatementDraft, SummaryInput, WeekExtractInput, WeekSource,
-        extractive::corpus_stats::{self, Corpus, CorpusCounts},
+        extractive::{
+            self,
+            corpus_stats::{self, Corpus, CorpusCounts},
+        },
     },
     memory::{
         address::{Address, Citation, Stem},
@@ -195,7 +198,11 @@ impl SummaryDrafter<'_> {
         let mut amounts = (0, 0);
         if self.engine.is_model() {
             let limit = budget.limit_chars;
-            let cut = trim_to_limit(&mut sections, limit);
+            let pinned: HashSet<String> = extractive::pinned_items(&input)
+                .into_iter()
+                .map(|it| self.inventory.rules.sanitize_output(&it.1.text))
+                .collect();
+            let cut = trim_to_limit(&mut sections, limit, &pinned);
             if !cut.is_empty() {
                 let count = cut.len();
                 let lines = cited_lines(&cut);
@@ -523,11 +530,15 @@ fn cited_lines<'a>(items: impl IntoIterator<Item = &'a Item>) -> String {
 /// Removes bullets until the text is short enough: not every model counts well. Returns those removed.
 ///
 /// The last bullet of the section goes that has the most text to remove, so that no section pays for all. What a
-/// month carries forward goes only when there is nothing else; bullets marked `#keep` never.
-fn trim_to_limit(sections: &mut Vec<(SummarySection, Vec<Item>)>, limit_chars: usize) -> Vec<Item> {
+/// month carries forward goes only when there is nothing else; those with `pinned` words never.
+fn trim_to_limit(
+    sections: &mut Vec<(SummarySection, Vec<Item>)>,
+    limit_chars: usize,
+    pinned: &HashSet<String>,
+) -> Vec<Item> {
     let chars_of = |it: &Item| it.text.chars().count() + 3;
     let heading_chars = |it: SummarySection| it.title().len() + 6;
-    let is_kept = |it: &Item| it.text.split_whitespace().any(|word| word == "#keep");
+    let is_kept = |it: &Item| pinned.contains(&it.text);
     // Of each section the indices and characters of the bullets that may go, and whether it is carried forward.
     let mut removable: Vec<(Vec<(usize, usize)>, bool)> = Vec::new();
     let (mut chars, mut count) = (0, 0);
@@ -704,7 +715,9 @@ mod tests {
         let mut sections: Vec<_> =
             sections.iter().map(|(section, texts)| (*section, items(texts))).collect();
         let all: usize = sections.iter().map(|it: &(_, Vec<Item>)| it.1.len()).sum();
-        let cut = trim_to_limit(&mut sections, limit_chars).len();
+        let cut =
+            trim_to_limit(&mut sections, limit_chars, &HashSet::from(["pinned one".to_owned()]))
+                .len();
         assert_eq!(cut + sections.iter().map(|it| it.1.len()).sum::<usize>(), all);
         let words = |(section, items): &(SummarySection, Vec<Item>)| {
             let texts: Vec<&str> = items.iter().map(|it| &it.text[..]).collect();
@@ -719,12 +732,12 @@ mod tests {
         let week: [(SummarySection, &[&str]); 3] = [
             (Decisions, &["ten chars1", "ten chars2", "ten chars3"]),
             (BlockersAndOpenItems, &["ten chars4", "ten chars5", "ten chars6", "ten chars7"]),
-            (Context, &["ten chars8", "ten chars9 #keep"]),
+            (Context, &["ten chars8", "pinned one"]),
         ];
-        let whole = (3 * 13 + 15) + (4 * 13 + 27) + (13 + 19 + 13);
+        let whole = (3 * 13 + 15) + (4 * 13 + 27) + (13 + 13 + 13);
         let open = "Blockers & Open Items: ten chars4, ten chars5, ten chars6";
         let all = "Decisions: ten chars1, ten chars2, ten chars3";
-        let context = "Context: ten chars8, ten chars9 #keep";
+        let context = "Context: ten chars8, pinned one";
         for (limit, expected) in [
             (whole, vec![all, &format!("{open}, ten chars7"), context]),
             (whole - 1, vec![all, open, context]),
@@ -737,7 +750,7 @@ mod tests {
                     context,
                 ],
             ),
-            (0, vec!["Context: ten chars9 #keep"]),
+            (0, vec!["Context: pinned one"]),
         ] {
             assert_eq!(trimmed(&week, limit), expected, "{limit}");
         }

@@ -33,7 +33,7 @@ mod tokens;
 mod wisdom;
 mod worth;
 
-pub(crate) use self::statements::replacement;
+pub(crate) use self::statements::{replacement, word_list::WordList};
 pub use self::wisdom::{
     digest::{
         Digest, DigestBullet, DigestExplanation, DigestInput, DigestOutcome, ExplainedStatement,

@@ -11,6 +11,7 @@ use super::{
     table_rows::{self, OpenTable},
 };
 use crate::{
+    engine::keep_mark::has_keep_mark,
     memory::{
         address::{Address, Citation, Stem},
         authorship::{LineShape, OriginReason, Speaker},
@@ -532,6 +533,15 @@ impl LogStatement {
 }
 
 impl ParsedLog {
+    /// Returns the first statement below a heading; the number of all if there is none.
+    pub(super) fn first_below(&self, head: usize) -> usize {
+        // Statements are in the order of their lines, and so are headings.
+        let from = self.statements.partition_point(|it| it.heading.is_none_or(|it| it < head));
+        let is_below = |it: &LogStatement| it.heading == Some(head) && !it.introduces;
+        let below = self.statements[from..].iter().position(is_below);
+        below.map_or(self.statements.len(), |it| from + it)
+    }
+
     pub(super) fn address(&self, line: u32) -> Address {
         Address { stem: self.stem.clone(), line }
     }
@@ -550,26 +560,6 @@ fn session_title(stem: &Stem) -> Option<String> {
     let mut chars = words.trim().chars();
     let first = chars.next().filter(|_| words.contains(char::is_alphabetic))?;
     Some(first.to_uppercase().chain(chars).collect())
-}
-
-/// Returns whether the line contains `#keep` as a separate word, outside code.
-pub(super) fn has_keep_mark(line: &str) -> bool {
-    const MARK: &str = "#keep";
-    if !line.contains('#') {
-        return false;
-    }
-    let mut outside = true;
-    line.split('`').any(|part| {
-        let here = outside;
-        outside = !outside;
-        here && part.match_indices(MARK).any(|(at, _)| {
-            let before = part[..at].chars().next_back();
-            let after = part[at + MARK.len()..].chars().next();
-            let ends =
-                |c: char| c.is_whitespace() || matches!(c, '.' | ',' | ';' | ':' | '!' | ')' | '(');
-            before.is_none_or(ends) && after.is_none_or(ends)
-        })
-    })
 }
 
 /// Cuts marks of emphasis and breaks, control characters, and runs of white space.

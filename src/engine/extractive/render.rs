@@ -46,6 +46,8 @@ struct BulletBuilder {
     last_lead: Option<usize>,
     last_label: String,
     first: (usize, usize),
+    /// Whether it is code, which no sentence is joined to.
+    is_code: bool,
 }
 
 /// Returns the sections of a file with the `chosen` units, in order; bullets contain only `opened` heads.
@@ -235,6 +237,7 @@ impl BulletBuilder {
             last_lead: None,
             last_label: String::new(),
             first: (unit.at.page, unit.at.statement),
+            is_code: page.statements[unit.at.statement].form == StatementForm::Code,
         }
     }
 
@@ -253,6 +256,7 @@ impl BulletBuilder {
             None => 0,
         };
         self.page == unit.at.page
+            && self.is_code == (statement.form == StatementForm::Code)
             && self.heading == heading
             && self.under_heading == unit.heading
             && self.cites.is_none()

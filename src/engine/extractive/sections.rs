@@ -8,7 +8,11 @@ use std::{
     sync::LazyLock,
 };
 
-use super::parsed_log::{LogStatement, ParsedLog, StatementForm};
+use super::{
+    memories::roles::{BlockRole, role_of_label},
+    parsed_log::{LogStatement, ParsedLog, StatementForm},
+    statements::labels::split_label,
+};
 use crate::{
     memory::atom::{self, AtomKind},
     text::{
@@ -95,7 +99,12 @@ pub(super) fn class_of(page: &ParsedLog, statement: &LogStatement, words: &str) 
         (Some(State::Done), Some(StatementClass::Open)) => StatementClass::Outcome,
         // A heading such as `Notes` says less than the words below it.
         (state, Some(StatementClass::Context) | None) => {
-            match (class_of_words(words, statement.label > 0), state) {
+            // What somebody else says decides nothing here.
+            let by_words = match statement.form {
+                StatementForm::Quote => StatementClass::Context,
+                _ => class_of_words(words, statement.label > 0),
+            };
+            match (by_words, state) {
                 // A row of a table says how something is, not what was done.
                 (StatementClass::Context, Some(State::Done))
                     if statement.form != StatementForm::Row && says_what_is_done(words) =>
@@ -166,7 +175,45 @@ fn says_what_is_done(words: &str) -> bool {
 pub(super) fn class_of_heads(page: &ParsedLog, statement: &LogStatement) -> Option<StatementClass> {
     let label = statement.label_text().trim_end_matches([':', ' ']);
     let head = |head: Option<usize>| head.and_then(|head| page.heads[head].class);
-    class_of_head(label).or_else(|| head(statement.lead)).or_else(|| head(statement.heading))
+    let label_class =
+        class_of_head(label).filter(|_| !counts_results(&statement.text[statement.label..]));
+    label_class.or_else(|| head(statement.lead)).or_else(|| head(statement.heading))
+}
+
+/// Returns whether a statement is below the title of one decision, after the statement with that decision.
+pub(super) fn follows_decision(page: &ParsedLog, statement: &LogStatement) -> bool {
+    let is_first = |head: usize| {
+        let first = page.statements.get(page.first_below(head));
+        first.is_some_and(|it| std::ptr::eq(it, statement))
+    };
+    statement.heading.is_some_and(|head| is_single(&page.heads[head].text) && !is_first(head))
+}
+
+/// Returns whether a text counts what passed and failed: `3 of 7 fail`, `12 passed, 2 failed`.
+pub(super) fn counts_results(text: &str) -> bool {
+    /// The words that may belong to the count.
+    const REACH: usize = 6;
+    if !text.contains(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
+    let lower = text.to_lowercase();
+    let words: Vec<&str> = split_at_punctuation(&lower).into_iter().take(REACH).collect();
+    let is_count = |it: &str| it.bytes().all(|b| b.is_ascii_digit());
+    let counted = words.iter().position(|it| is_count(it)).filter(|at| *at <= 1);
+    counted.is_some_and(|at| {
+        let is_share = |it: &[&str]| SECTIONS.share_words.contains(&it[0]) && is_count(it[1]);
+        words.get(at + 1..at + 3).is_some_and(is_share)
+            || words[at + 1..].iter().take(2).any(|it| SECTIONS.result_words.contains(it))
+    })
+}
+
+/// Returns whether a title names one decision or lesson, `Decision: limit 8 °C`: what follows the first statement below
+/// it is often about something else.
+pub(super) fn is_single(title: &str) -> bool {
+    split_label(title).is_some_and(|(label, _)| {
+        let role = role_of_label(&normalized_label(label));
+        matches!(role, Some(BlockRole::Decision | BlockRole::Lesson))
+    })
 }
 
 /// Returns the class that a heading or lead-in gives to the statements below it.
@@ -300,10 +347,14 @@ pub(super) fn is_attribute(label: &str) -> bool {
     is_in(label, &ATTRIBUTES)
 }
 
-/// Returns whether a labelled statement is only about the note: `Session ID: …`; or `Date: …`, where no
+/// Returns whether a labelled statement is only about the note: `Session ID: …`; who attended: `Present: Ada, Bo`; or `Date: …`, where no
 /// heading names what it is the date of.
 pub(super) fn is_about_note(statement: &LogStatement, headed: bool) -> bool {
     const VALUE_WORDS_MAX: usize = 6;
+    /// `his controller Frau Vogl`
+    const NAME_WORDS_MAX: usize = 5;
+    static ATTENDANCE_LABELS: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| SECTIONS.attendance_labels.iter().copied().collect());
     static NOTE_LABELS: LazyLock<HashSet<&str>> =
         LazyLock::new(|| SECTIONS.note_labels.iter().copied().collect());
     let label = statement.label_text();
@@ -313,7 +364,12 @@ pub(super) fn is_about_note(statement: &LogStatement, headed: bool) -> bool {
         let times = atoms.iter().any(|it| matches!(it.kind, AtomKind::Date | AtomKind::Time));
         times && !headed && is_in(label, &ATTRIBUTES)
     };
+    let is_list = |it: &str| {
+        let mut parts = it.split([',', ';', '，', '、']);
+        parts.all(|part| !has_more_words(part, NAME_WORDS_MAX))
+    };
     !has_more_words(value, VALUE_WORDS_MAX) && (is_in(label, &NOTE_LABELS) || is_time())
+        || is_in(label, &ATTENDANCE_LABELS) && is_list(value)
 }
 
 static ATTRIBUTES: LazyLock<HashSet<&str>> =

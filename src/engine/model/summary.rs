@@ -10,7 +10,10 @@ use super::{
 };
 use crate::{
     config::settings::Length,
-    engine::{BulletFault, EngineDraft, EngineError, SummaryInput, extractive},
+    engine::{
+        BulletFault, EngineDraft, EngineError, SummaryInput, extractive,
+        keep_mark::without_keep_mark,
+    },
     memory::{
         item::{Item, SummarySection},
         period::{Grain, Period},
@@ -78,6 +81,10 @@ impl ModelEngine {
                     correct_bullet(input, &mut draft, &faulty[at], &value, &ids);
                 }
             }
+        }
+        for item in draft.sections.iter_mut().flat_map(|(_, items)| items) {
+            // Models copy the mark with the line.
+            item.text = without_keep_mark(&item.text);
         }
         for (section, item) in extractive::pinned_items(input) {
             let mut items = draft.sections.iter().flat_map(|(_, items)| items);

@@ -8,12 +8,13 @@
 //! - `session_dump` finds saved transcripts and their turns;
 //! - `host_span` finds what a host program encloses between two marks;
 //! - `host_text` recognizes what a host program wrote in them, and in notes;
-//! - `machine_report` recognizes reports among notes, and `pasted_text` what was read;
+//! - `machine_report` recognizes reports among notes, and `pasted_mail` and `pasted_text` what was read;
 //! - the phrases are in `config/lexicon/authorship.yaml`.
 
 mod host_span;
 mod host_text;
 mod machine_report;
+mod pasted_mail;
 mod pasted_text;
 pub(crate) mod session_dump;
 
@@ -270,6 +271,7 @@ pub fn host_span_starts(lines: &[(&str, LineKind)]) -> Vec<Option<usize>> {
 fn mark_notes(lines: &[NumberedLine<'_>], range: Range<usize>, found: &mut [LineAuthorship]) {
     host_text::mark_notes(lines, range.clone(), found);
     machine_report::mark(lines, range.clone(), found);
+    pasted_mail::mark(lines, range.clone(), found);
     pasted_text::mark(lines, range, found);
 }
 

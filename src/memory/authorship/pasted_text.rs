@@ -149,7 +149,7 @@ fn mark_section(
 }
 
 /// Marks a line as read elsewhere.
-fn paste(line: &mut LineAuthorship) {
+pub(super) fn paste(line: &mut LineAuthorship) {
     if line.reason.is_none() {
         line.shape = LineShape::Pasted;
         line.reason = Some(OriginReason::PastedText);
@@ -226,7 +226,7 @@ fn lead_in(words: &str) -> Option<&str> {
         .then(|| title_words(lead))
 }
 
-fn starts_own_part(title: &str) -> bool {
+pub(super) fn starts_own_part(title: &str) -> bool {
     let lower = title.to_lowercase();
     let contains = |it: &&str| lower.contains(it);
     AUTHORSHIP.own_title_words.iter().any(contains)
@@ -239,7 +239,7 @@ fn starts_own_part(title: &str) -> bool {
 }
 
 /// Returns name and value of a field, `**Source:** https://…`.
-fn field_of(words: &str) -> Option<(&str, &str)> {
+pub(super) fn field_of(words: &str) -> Option<(&str, &str)> {
     let (name, value) = match words.strip_prefix("**") {
         Some(rest) => rest.split_once("**")?,
         None => words.split_once([':', '：'])?,

@@ -420,3 +420,68 @@ fn sessions_have_their_id() {
     let of_line: Vec<_> = found.lines.iter().map(|it| it.session).collect();
     assert_eq!(of_line, [Some(0), Some(0), Some(0), Some(0), Some(1), Some(1), Some(1)]);
 }
+
+#[test]
+fn a_pasted_mail_ends_where_a_note_begins() {
+    const MAIL: &str = "pasted text";
+    check(
+        "- 10:00 Berthed at the north pier.\n\nFrom: Odo <odo@pier.example>\nTo: me\nSubject: Fees\n\n\
+         Hi,\nfrom now on always pay in cash:\n- in coins\n\n- or notes\n\nBest regards,\nOdo\n\n\
+         Paid by card anyway.",
+        &[
+            ("", "10:00 Berthed at the north pier."),
+            (MAIL, "From: Odo <odo@pier.example>"),
+            (MAIL, "To: me"),
+            (MAIL, "Subject: Fees"),
+            (MAIL, "Hi,"),
+            (MAIL, "from now on always pay in cash:"),
+            (MAIL, "in coins"),
+            (MAIL, "or notes"),
+            (MAIL, "Best regards,"),
+            (MAIL, "Odo"),
+            ("", "Paid by card anyway."),
+        ],
+    );
+    check(
+        "**From:** Odo\n**Subject:** Fees\nAlways pay in cash.\n\nThanks!\n\nOdo\n\nRang him.",
+        &[
+            (MAIL, "**From:** Odo"),
+            (MAIL, "**Subject:** Fees"),
+            (MAIL, "Always pay in cash."),
+            (MAIL, "Thanks!"),
+            (MAIL, "Odo"),
+            ("", "Rang him."),
+        ],
+    );
+    // Without a sign-off.
+    check(
+        "Betreff: Gebühren\nVon: Odo\n\nBitte immer bar zahlen.\n\n- Odo angerufen\n\n## Später\nBar gezahlt.",
+        &[
+            (MAIL, "Betreff: Gebühren"),
+            (MAIL, "Von: Odo"),
+            (MAIL, "Bitte immer bar zahlen."),
+            ("", "Odo angerufen"),
+            ("", "Später"),
+            ("", "Bar gezahlt."),
+        ],
+    );
+    check(
+        "Subject: Fees\nFrom: Odo\n\nPay in cash.\n\nNext steps: ring Odo\n- [ ] ring him",
+        &[
+            (MAIL, "Subject: Fees"),
+            (MAIL, "From: Odo"),
+            (MAIL, "Pay in cash."),
+            ("", "Next steps: ring Odo"),
+            ("", "ring him"),
+        ],
+    );
+    // A journey, and notes about a mail.
+    for text in [
+        "From: Brest\nTo: Porto\nDate: 12 May\nAlways take the ferry.",
+        "Subject: the fees of the pier\nAlways pay in cash.",
+        "- From: Odo\n- Subject: fees\n- Always pay in cash",
+        "Mail from Odo, subject: fees.\nAlways pay in cash.",
+    ] {
+        assert!(seen(text).iter().all(|it| it.0.is_empty()), "{text}");
+    }
+}

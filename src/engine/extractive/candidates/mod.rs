@@ -136,6 +136,9 @@ const PASTED_FACTOR: f64 = 0.25;
 
 const QUESTION_FACTOR: f64 = 0.4;
 
+/// The factor of what refers to something that the summary does not have.
+const DANGLING_FACTOR: f64 = 0.5;
+
 /// The factor of scripts without spaces. One character says what takes others three, so that in logs with
 /// several scripts their small talk would outweigh the facts of the rest.
 const UNSPACED_FACTOR: f64 = 0.35;
@@ -338,11 +341,13 @@ impl CandidateCollector<'_> {
             return false;
         }
         let lead = parent.filter(|&it| needs_parent(page, it, text, found.stems));
+        // Nothing before it in the summary says what it refers to.
+        let refers_alone = requires.is_none() && pieces::refers_back(text);
         let needs_heading = parent.is_none()
             && (statement.lead.is_some()
                 || statement.form == StatementForm::Row
                 || sections::is_attribute(statement.label_text())
-                || (at.piece == 0 && requires.is_none() && pieces::refers_back(text)));
+                || (at.piece == 0 && refers_alone));
         let heading = heading.map(|head| self.use_heading(page, head, &mut heads.uses));
         let lead = lead.map(|head| self.use_heading(page, head, &mut heads.uses));
         self.units.push(CandidateUnit {
@@ -350,7 +355,8 @@ impl CandidateCollector<'_> {
             features: found.features,
             stems: found.stems,
             chars: text.chars().count(),
-            factor: form_factor(statement, text),
+            factor: form_factor(statement, text)
+                * if refers_alone && !headed { DANGLING_FACTOR } else { 1.0 },
             heading,
             lead,
             needs_heading,
@@ -428,6 +434,8 @@ fn is_self_contained(
     let fact = found.facts > 0 || (found.names > 0 && found.stems > 1);
     let content = found.stems.saturating_sub(found.vocatives) + usize::from(fact);
     let needed = match (headed, labelled) {
+        // A row of data says nothing, whatever it is below.
+        _ if statement.form == StatementForm::Code => 3,
         (true, _) if statement.pieces.len() == 1 => 1,
         (false, false) => 3,
         _ => 2,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::engine::extractive::statements::blocks::{KEEP_MARK, has_keep_mark};
+use crate::engine::keep_mark::{has_keep_mark, without_keep_mark};
 
 /// Returns the text without `#keep` and without a note in brackets at the end.
 pub(crate) fn without_keep(text: &str) -> Cow<'_, str> {
@@ -10,8 +10,7 @@ pub(crate) fn without_keep(text: &str) -> Cow<'_, str> {
     if !has_keep_mark(text) {
         return Cow::Borrowed(text.trim());
     }
-    let words = text.split_whitespace().filter(|word| *word != KEEP_MARK);
-    Cow::Owned(words.collect::<Vec<_>>().join(" "))
+    Cow::Owned(without_keep_mark(text))
 }
 
 /// Returns the text without brackets at its end, which would be read as a citation.

@@ -35,7 +35,13 @@ pub(crate) fn is_about_person(text: &str, words: &WordList) -> bool {
     // One or two words before must be the name: `Jamie prefers`, `the user prefers`. Where each character is
     // a word, and the verb may be the last one, the sentence begins with the person.
     let of_person = |at: usize| {
-        (1..=3).contains(&at) && person_at(at - 1)
+        let before = |at: usize| at.checked_sub(1).and_then(|it| words.get(it)).unwrap_or_default();
+        // `Tom always prefers`, `Tom said he prefers`.
+        let is_adverb = CUES.person_adverbs.contains(&before(at));
+        let subject = if is_adverb { at - 1 } else { at };
+        let is_pronoun = || at <= 4 && CUES.person_pronouns.contains(&before(subject));
+        (1..=3).contains(&subject) && person_at(subject - 1)
+            || is_pronoun() && person_at(0)
             || at > 0 && words.is_unspaced() && words.opens_with(cue_phrases::PERSONS)
     };
     if let Some((at, _)) = words.find(cue_phrases::PREFERS) {

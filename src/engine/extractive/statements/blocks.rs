@@ -14,7 +14,10 @@ use std::{borrow::Cow, cell::OnceCell};
 
 use super::{labels::split_label, opening_time::opening_time, word_list::WordList};
 use crate::{
-    engine::extractive::table_rows::{self, OpenTable},
+    engine::{
+        extractive::table_rows::{self, OpenTable},
+        keep_mark::{KEEP_MARK, has_keep_mark},
+    },
     memory::{
         authorship::{LineShape, Speaker},
         bare_words,
@@ -295,21 +298,8 @@ fn starts_with_bold_label(words: &str) -> bool {
 }
 
 fn is_marked_keep(line: &SanitizedLine) -> bool {
-    line.origin() != TextOrigin::External
-        && has_keep_mark(line.text())
-        && line
-            .text()
-            .split('`')
-            .step_by(2)
-            .any(|part| part.split_whitespace().any(|w| w == KEEP_MARK))
+    line.origin() != TextOrigin::External && has_keep_mark(line.text())
 }
-
-pub(crate) fn has_keep_mark(text: &str) -> bool {
-    text.contains('#') && text.contains(KEEP_MARK)
-}
-
-/// The mark on a line that summaries must include.
-pub(crate) const KEEP_MARK: &str = "#keep";
 
 /// As many spaces as [`KEEP_MARK`] has bytes.
 const BLANK_KEEP_MARK: &str = "     ";

@@ -107,6 +107,11 @@ impl WordList {
         self.longest_cue_at(0, cues).is_some()
     }
 
+    /// Returns the number of words of the longest of some phrases at word `at`.
+    pub(crate) fn phrase_at(&self, at: usize, phrases: &[&'static str]) -> Option<usize> {
+        phrases.iter().filter_map(|it| self.phrase_len_at(at, it)).max()
+    }
+
     /// Like [`Self::opens_with`]; in a script without spaces, whose sentences end with their verbs and begin
     /// with their conditions, a phrase may be anywhere.
     pub(crate) fn is_marked_as(&self, cues: CueTable) -> bool {

@@ -77,7 +77,15 @@ impl<'a> SummaryBuilder<'a> {
         let mut material = candidates::collect_candidates(pages, input.counts, is_candidate);
         let class_of = |unit: &CandidateUnit| {
             let (page, statement) = unit.at.statement_in(&material.pages);
-            let class = || sections::class_of(page, statement, statement.piece_text(unit.at.piece));
+            let class = || {
+                let words = statement.piece_text(unit.at.piece);
+                match sections::class_of(page, statement, words) {
+                    StatementClass::Decision if sections::follows_decision(page, statement) => {
+                        sections::class_of_words(words, false)
+                    }
+                    class => class,
+                }
+            };
             conversations.kind_of(unit.at).map_or_else(class, SpokenKind::class)
         };
         let mut classes: Vec<StatementClass> = material.units.iter().map(class_of).collect();

@@ -1,7 +1,7 @@
 //! Items that every engine must include: lines marked `#keep`, and bullets that people wrote.
 
 use crate::{
-    engine::SummaryInput,
+    engine::{SummaryInput, keep_mark::without_keep_mark},
     memory::{
         address::{Address, Citation},
         item::{Item, SummarySection},
@@ -25,7 +25,7 @@ pub(in super::super) fn pinned_items(input: &SummaryInput<'_>) -> Vec<(SummarySe
     all
 }
 
-/// Returns the lines marked `#keep`, verbatim.
+/// Returns the lines marked `#keep`, in their words without the mark.
 ///
 /// A month includes only those that a weekly bullet cites, so that a line deleted by a person in the week
 /// stays deleted.
@@ -57,7 +57,7 @@ pub(super) fn keep_items(
                 } else {
                     section_of_class(class)
                 };
-                let text = one_line(line.words());
+                let text = without_keep_mark(&one_line(line.words()));
                 let citation = Some(Citation::single_line(address.stem, number));
                 items.push((section, Item { text, citation }));
             }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::{
-    engine::{EngineDraft, SummaryInput},
+    engine::{EngineDraft, SummaryInput, keep_mark::without_keep_mark},
     memory::{
         address::{Address, Citation},
         item::{Item, SummarySection},
@@ -58,7 +58,7 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
                     || statement().is_some_and(|it| conversations.contains(p, *it)))
         };
         for line in log.lines().iter().filter(|line| is_copied(line)) {
-            let words = one_line(line.words());
+            let words = without_keep_mark(&one_line(line.words()));
             let address = log.address(line);
             if matches!(line.kind(), LineKind::Heading { .. }) {
                 if joined.contains(&line.number()) {

@@ -11,9 +11,11 @@
 //!
 //! What takes a decision or rule back by its day or its subject is in [`revocation`].
 //!
-//! `The admin page moved from port 8090 to 8095` ends every line that has 8090 for the admin page, plan or not.
+//! `The admin page moved from port 8090 to 8095` ends every line that has 8090 for the admin page, plan or not. What only
+//! states another value, `The admin page is on port 8095`, is in [`stated_value`].
 
 mod revocation;
+mod stated_value;
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -22,9 +24,10 @@ use std::{
 
 use chrono::NaiveDate;
 
-use self::revocation::Revocation;
-use super::{blocks::has_keep_mark, word_list::WordList};
+use self::{revocation::Revocation, stated_value::StatedValue};
+use super::word_list::WordList;
 use crate::{
+    engine::keep_mark::has_keep_mark,
     memory::atom::{self, AtomKind},
     text::{
         calendar,
@@ -109,6 +112,7 @@ pub(crate) struct Replacement {
     moved: Option<MovedPlan>,
     changed: Option<ChangedValue>,
     revoked: Option<Revocation>,
+    stated: Option<StatedValue>,
 }
 
 /// A value that was exchanged for another one. A value is a word with a digit.
@@ -168,8 +172,13 @@ pub(crate) fn may_replace(line: &str, words: &WordList) -> bool {
             .map(|it| hash_bytes(it.as_bytes()))
             .collect()
     });
+    let is_value = |it: &str| {
+        it.starts_with(|c: char| c.is_ascii_digit()) || calendar::weekday_names().contains(&it)
+    };
     // Words with accents, and of scripts without spaces, are listed in another form.
-    !line.is_ascii() || words.iter_hashed().any(|it| SAY_SO.contains(&it.1))
+    !line.is_ascii()
+        || words.len() <= stated_value::WORDS_MAX && words.iter().any(is_value)
+        || words.iter_hashed().any(|it| SAY_SO.contains(&it.1))
 }
 
 /// A word of a line.
@@ -220,7 +229,9 @@ impl Replacement {
         // `Moved from 1 to 8 December` exchanges days.
         let changed = if moved.is_none() { ChangedValue::of(line, &all) } else { None };
         let revoked = Revocation::of(&all, date);
-        let says_nothing = gone.is_empty() && removed.is_empty() && revoked.is_none();
+        let stated = StatedValue::of(line, date);
+        let says_nothing =
+            gone.is_empty() && removed.is_empty() && revoked.is_none() && stated.is_none();
         if !is_whole_line && says_nothing && moved.is_none() && changed.is_none() {
             return None;
         }
@@ -236,12 +247,13 @@ impl Replacement {
             moved,
             changed,
             revoked,
+            stated,
         })
     }
 
     /// Leaves out the exchange of a value: what is only planned changes none.
     pub(crate) fn without_change(self) -> Self {
-        Self { changed: None, ..self }
+        Self { changed: None, stated: None, ..self }
     }
 
     /// Returns the stems of which a line that this ends has at least one.
@@ -250,12 +262,14 @@ impl Replacement {
         let whole = is_whole.then_some(&self.content);
         let moved = self.moved.iter().flat_map(|it| &it.subject);
         let changed = self.changed.iter().flat_map(|it| &it.subject);
+        let stated = self.stated.iter().flat_map(StatedValue::subject);
         self.gone
             .iter()
             .chain(self.removed.iter().flatten())
             .chain(whole.into_iter().flatten())
             .chain(moved)
             .chain(changed)
+            .chain(stated)
             .map(|it| &it[..])
     }
 
@@ -270,6 +284,7 @@ impl Replacement {
         let folded = || all.iter().map(|it| &it.folded[..]);
         if self.moved.as_ref().is_some_and(|it| it.ends(older, &all))
             || self.changed.as_ref().is_some_and(|it| it.ends(older, &all))
+            || self.stated.as_ref().is_some_and(|it| it.ends(older))
         {
             return true;
         }
@@ -698,6 +713,45 @@ mod tests {
         );
         // A short number is the value of too much.
         check("Postgres has 14 tables", "Postgres upgraded from 14 to 16", false);
+    }
+
+    #[test]
+    fn a_stated_value_ends_with_the_next_one() {
+        let fair = "The fair is on 12 December";
+        check(fair, "The fair is on 19 December", true);
+        check(fair, "The fair is now on Saturday, 19 December", true);
+        check("Fair: 12 December", "The fair is on 19 December because the hall is let", true);
+        for newer in [
+            "The fair is on 12 December",
+            "The fair is also on 19 December",
+            "The fair may be on 19 December",
+            "Is the fair on 19 December?",
+            "The book fair is on 19 December",
+            "The fair is in the hall on 19 December",
+            "The fair is on 19 and 20 December",
+            "The fair ends on 19 December",
+            "Met Odo at the fair on 19 December",
+            "The fair is over, the next one is on 19 December",
+        ] {
+            check(fair, newer, false);
+        }
+        let tuesdays = "Newsletter moved to Tuesdays";
+        check(tuesdays, "Newsletter back to Thursdays", true);
+        check("The newsletter goes out on Thursdays", tuesdays, true);
+        check(tuesdays, "The newsletter is on Thursday", false);
+        check(tuesdays, "Invoices back to Thursdays", false);
+        let port = "Gateway port: 8000";
+        check(port, "gateway moved to port 9000", true);
+        check(port, "The gateway runs on port 9000", true);
+        for newer in [
+            "The gateway runs on version 9000",
+            "The gateway also runs on port 9000",
+            "The old gateway runs on port 9000",
+            "The gateway took 9000 requests",
+            "Opened port 9000 of the gateway",
+        ] {
+            check(port, newer, false);
+        }
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub(super) struct MonthBullet {
 
 /// Reads what the bullets are about.
 pub(super) fn rate_bullets(pages: &[ParsedLog], bullets: &[WeekBullet<'_>]) -> Vec<MonthBullet> {
-    let LogStatements { statements, entities, newer } =
+    let LogStatements { statements, entities, newer, .. } =
         collect_from_pages(pages, NaiveDate::MIN, &|_, _, _| None, &ModelReading::default());
     let mut at_line: HashMap<(&Stem, u32), Vec<usize>> = HashMap::new();
     for (at, statement) in statements.iter().enumerate() {

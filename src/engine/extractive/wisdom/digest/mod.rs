@@ -180,6 +180,8 @@ pub enum DigestOutcome {
     HeldByChecks,
     /// It is of little use at the start of a session.
     LittleUse,
+    /// It is too short, or refers to a line before it.
+    SaysTooLittle,
 }
 
 /// How the bullets of `WISDOM.md` were chosen.
@@ -224,6 +226,7 @@ impl DigestOutcome {
             Self::KeptOutByPerson => "kept out by a person",
             Self::HeldByChecks => "held by the checks",
             Self::LittleUse => "of little use",
+            Self::SaysTooLittle => "says too little alone",
         }
     }
 }
@@ -258,6 +261,15 @@ pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
         let by_worth = if key(a) && key(b) { b.worth.total_cmp(&a.worth) } else { Ordering::Equal };
         key(a).cmp(&key(b)).then(by_worth)
     });
+    // The newest ones are those that somebody looks for.
+    left_out.extend(read.fragments.iter().rev().map(|it| ExplainedStatement {
+        address: it.address.to_string(),
+        section: sections::section_of(it.kind).title(),
+        text: it.text.clone(),
+        value: 0.0,
+        worth: 0.0,
+        why: DigestOutcome::SaysTooLittle,
+    }));
     left_out.retain(|it| {
         let count = shown.entry(it.why).or_default();
         *count += 1;
@@ -361,7 +373,7 @@ impl<'a> DigestChoice<'a> {
     }
 
     fn new(input: &'a DigestInput<'a>, read: &'a LogStatements, held: Vec<bool>) -> Self {
-        let LogStatements { statements, newer, entities } = read;
+        let LogStatements { statements, newer, entities, .. } = read;
         let words = input.entries.iter().map(WisdomEntry::words);
         let entries: Vec<StatementTerms> = words.map(|it| StatementTerms::of(&it)).collect();
         let mut covered = HashedMap::default();

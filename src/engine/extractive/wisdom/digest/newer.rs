@@ -30,6 +30,11 @@ const SERIES_OVERLAP: f64 = 0.6;
 
 const SERIES_STEMS_MIN: usize = 3;
 
+/// What mends a thing has as many content words of the complaint about it, and this share of them.
+const MENDED_STEMS_MIN: usize = 3;
+
+const MENDED_SHARE_MIN: f64 = 0.4;
+
 /// Of a word in many statements as many of the newest are read.
 const READ_MAX: usize = 200;
 
@@ -42,11 +47,12 @@ const NAME_DAYS_DIVISOR: usize = 20;
 const PLANS_READ_MAX: usize = 50;
 
 /// Marks the statements of which a later one says that what they plan was given up, exchanged, moved to another day,
-/// made, or done. What replaces another is worth as much. Those of a word in many statements are not all read.
+/// made, done, or mended. What replaces another is worth as much. Those of a word in many statements are not all read.
 pub(super) fn mark_ended(statements: &mut [DigestStatement]) {
     let mut ended = made(statements);
     ended.extend(done(statements));
-    for (older, newer) in given_up(statements) {
+    let replaced = given_up(statements).into_iter().chain(mended(statements));
+    for (older, newer) in replaced.collect::<Vec<_>>() {
         // Who wanted to know the former value wants to know the new one.
         let inherits = |it: &DigestStatement| says_how_it_is(it.kind) && it.worth.is_finite();
         if inherits(&statements[newer]) && inherits(&statements[older]) {
@@ -57,6 +63,31 @@ pub(super) fn mark_ended(statements: &mut [DigestStatement]) {
     for at in ended {
         statements[at].is_ended = true;
     }
+}
+
+/// Returns the complaints about which a later statement says that the thing was mended, each with the first such one.
+fn mended(statements: &[DigestStatement]) -> Vec<(usize, usize)> {
+    let mut with_stem = HashedMap::<Vec<usize>>::default();
+    for (at, cure) in statements.iter().enumerate().filter(|it| it.1.plan.mends) {
+        for &stem in cure.terms.stems.hashes() {
+            with_stem.entry(stem).or_default().push(at);
+        }
+    }
+    let cure_of = |(at, complaint): (usize, &DigestStatement)| {
+        let stems = complaint.terms.stems.hashes();
+        let mut shared = BTreeMap::<usize, usize>::new();
+        for stem in stems {
+            let with = with_stem.get(stem).map_or(&[][..], |it| it);
+            let later = &with[with.partition_point(|it| *it <= at)..];
+            later.iter().take(READ_MAX).for_each(|it| *shared.entry(*it).or_default() += 1);
+        }
+        let is_enough = |count: usize| {
+            count >= MENDED_STEMS_MIN && as_f64(count) >= as_f64(stems.len()) * MENDED_SHARE_MIN
+        };
+        shared.into_iter().find(|it| is_enough(it.1)).map(|it| (at, it.0))
+    };
+    let complaints = statements.iter().enumerate();
+    complaints.filter(|(_, it)| it.plan.complains && !it.plan.mends).filter_map(cure_of).collect()
 }
 
 fn says_how_it_is(kind: StatementKind) -> bool {

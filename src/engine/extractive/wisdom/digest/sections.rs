@@ -90,7 +90,9 @@ pub(super) fn role_of(
 ) -> StatementRole {
     let role = |kind, factor| StatementRole { kind, factor };
     let after_label = text.strip_prefix(statement.label_text()).unwrap_or(text);
-    let is_report = class == StatementClass::Outcome
+    let is_count = sections::counts_results(after_label);
+    let is_report = is_count
+        || class == StatementClass::Outcome
         || opens_as_report(words)
         || (after_label.len() < text.len() && opens_as_report(&WordList::of(after_label)));
     // What an agent says in a transcript is an outcome or a state at most.
@@ -110,6 +112,12 @@ pub(super) fn role_of(
             let opens = words.opens_with(cue_phrases::RULE_OPENERS);
             return role(StatementKind::Rule, if opens { 1.8 } else { 1.3 });
         }
+        let label_words = sections::normalized_label(statement.label_text());
+        // `Rule: no shoes inside` and `Rule: washed cups go on the shelf` only open like reports.
+        let is_rule_label = WISDOM.rule_labels.contains(&&*label_words);
+        if statement.task.is_none() && is_rule_label && !is_count {
+            return role(StatementKind::Rule, 1.3);
+        }
         if !is_report
             && !is_former
             && statement.task.is_none()
@@ -120,12 +128,9 @@ pub(super) fn role_of(
         if !is_report && statement.task.is_none() && titles::is_profile(page, statement) {
             return role(StatementKind::Profile, 1.3);
         }
-        let label_words = sections::normalized_label(statement.label_text());
-        if statement.task.is_none() && !is_report && WISDOM.rule_labels.contains(&&*label_words) {
-            return role(StatementKind::Rule, 1.3);
-        }
         let label = role_of_label(&label_words);
         match block_role(page, statement) {
+            _ if is_count => {}
             // `Mistake: I ran it without a backup` reports what happened, and is one.
             _ if label == Some(BlockRole::Lesson) && statement.task.is_none() => {
                 return role(StatementKind::Lesson, 1.3);
@@ -291,6 +296,11 @@ pub(super) fn is_passing(words: &WordList) -> bool {
 pub(super) fn decides_label(statement: &LogStatement) -> bool {
     let label = sections::normalized_label(statement.label_text());
     role_of_label(&label) == Some(BlockRole::Decision)
+}
+
+/// Returns whether the label of a statement, or a heading above it, says that it is a preference.
+pub(super) fn prefers_something(page: &ParsedLog, statement: &LogStatement) -> bool {
+    block_role(page, statement) == Some(BlockRole::Preference)
 }
 
 /// Returns what the label of a statement, or a heading above it, says about it.

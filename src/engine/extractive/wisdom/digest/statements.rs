@@ -5,7 +5,8 @@ use std::{borrow::Cow, collections::BTreeSet};
 use chrono::{Days, NaiveDate};
 
 use super::sections::{
-    StatementRole, decides_label, has_rule_sentence, is_passing, role_of, section_of, sets_boundary,
+    StatementRole, decides_label, has_rule_sentence, is_passing, prefers_something, role_of,
+    section_of, sets_boundary,
 };
 use super::{
     DigestInput, KeptOut,
@@ -28,13 +29,13 @@ use crate::{
         parsed_log::{self, LogStatement, ParsedLog, StatementHead},
         sections::{self, StatementClass},
         statements::{
-            blocks::KEEP_MARK,
             named_thing::{Deed, made_thing, thing_to_make},
             replacement::{Replacement, may_replace},
-            terms::{StatementTerms, TermExtractor},
+            terms::{StatementTerms, TermExtractor, is_stop_word},
             word_list::WordList,
         },
     },
+    engine::keep_mark::KEEP_MARK,
     memory::{
         address::{Address, Citation},
         atom::{self, AtomKind},
@@ -47,7 +48,7 @@ use crate::{
     text::{
         calendar,
         hash::{HashedMap, hash_bytes},
-        lexicon::{CUES, SEARCH, WISDOM},
+        lexicon::{AUTHORSHIP, CUES, SEARCH, WISDOM},
         pieces::refers_back,
         sentences::sentence_ranges,
         stems::english_stem,
@@ -219,6 +220,9 @@ pub(super) struct PlanChange {
     pub(super) to_do: Option<Deed>,
     /// The stems of the words right behind those that negate.
     pub(super) denied: Vec<u64>,
+    /// Whether it says that something does not work, or that something was mended.
+    pub(super) complains: bool,
+    pub(super) mends: bool,
 }
 
 impl PlanChange {
@@ -246,6 +250,8 @@ impl PlanChange {
             done: is_report.then(|| Deed::done(text, words, extractor)).flatten(),
             to_do: is_open.then(|| Deed::to_do(text, words, extractor)).flatten(),
             denied: denied_stems(words),
+            complains: (is_report || is_open) && titles::complains(text, words),
+            mends: is_report && titles::mends(words),
         }
     }
 }
@@ -265,6 +271,15 @@ pub(in crate::engine::extractive) struct LogStatements {
     pub(in crate::engine::extractive) statements: Vec<DigestStatement>,
     pub(in crate::engine::extractive) newer: NewerStatements,
     pub(in crate::engine::extractive) entities: Entities,
+    /// Those that say too little to be read.
+    pub(super) fragments: Vec<Fragment>,
+}
+
+/// A statement that says too little by itself.
+pub(super) struct Fragment {
+    pub(super) kind: StatementKind,
+    pub(super) address: Address,
+    pub(super) text: String,
 }
 
 /// Returns the statements of logs that are not external.
@@ -295,6 +310,7 @@ pub(in crate::engine::extractive) fn collect_from_pages(
         states_from,
         extractor: TermExtractor::default(),
         found: Vec::new(),
+        fragments: Vec::new(),
     };
     let is_read = |it: &&(usize, &ParsedLog)| model.days.contains(&it.1.stem.date());
     for (at, page) in pages.iter().enumerate().filter(|it| !is_read(&it)) {
@@ -313,7 +329,8 @@ pub(in crate::engine::extractive) fn collect_from_pages(
     let mut statements = join_siblings(std::mem::take(found), extractor, kept_out);
     let newer = NewerStatements::of(&statements);
     rate(&mut statements, &newer);
-    LogStatements { statements, newer, entities: collector.entities }
+    let StatementCollector { entities, fragments, .. } = collector;
+    LogStatements { statements, newer, entities, fragments }
 }
 
 /// For how many days what is about the day of the log, or the next one, is still news.
@@ -349,6 +366,7 @@ struct StatementCollector {
     states_from: NaiveDate,
     extractor: TermExtractor,
     found: Vec<DigestStatement>,
+    fragments: Vec<Fragment>,
 }
 
 /// The words of a statement that a bullet may have.
@@ -411,7 +429,7 @@ impl StatementCollector {
                     && is_meaningful(page, at, &self.templates)
                     && !atom::find_atoms(title).iter().any(is_dated),
                 is_generic: titles::is_generic(title),
-                is_of: titles::is_single(title).then(|| first_below(page, at)),
+                is_of: sections::is_single(title).then(|| page.first_below(at)),
             }
         };
         self.heads = page.heads.iter().enumerate().map(facts).collect();
@@ -439,6 +457,13 @@ impl StatementCollector {
         if is_state && self.describes_person(words) {
             return StatementRole { kind: StatementKind::Profile, factor: role.factor.max(1.3) };
         }
+        // What others prefer is no order.
+        if role.kind == StatementKind::Rule
+            && prefers_something(page, statement)
+            && self.is_of_named_person(statement)
+        {
+            return StatementRole { kind: StatementKind::Preference, factor: 1.4 };
+        }
         let may_order = role.kind == StatementKind::State
             && statement.task.is_none()
             && statement.speaker != Some(Speaker::Assistant)
@@ -447,6 +472,24 @@ impl StatementCollector {
             return StatementRole { kind: StatementKind::Rule, factor: role.factor.max(1.3) };
         }
         role
+    }
+
+    /// Returns whether a statement is labelled with a person, or begins with a name and what that person does or says:
+    /// `Mira wants the blinds closed`.
+    fn is_of_named_person(&self, statement: &LogStatement) -> bool {
+        let of_label = WordList::of(statement.label_text());
+        if self.person_of(&of_label).is_some() {
+            return true;
+        }
+        let said = statement.text[statement.label..].trim_start();
+        let words = WordList::of(said);
+        let acts =
+            |it: &str| WISDOM.person_verbs.contains(&it) || WISDOM.profile_verbs.contains(&it);
+        said.starts_with(char::is_uppercase)
+            && words
+                .get(0)
+                .is_some_and(|it| !is_stop_word(it) && !AUTHORSHIP.owner_words.contains(&it))
+            && words.get(1).is_some_and(acts)
     }
 
     /// Returns whether a text begins with a person and says what that person is or does: `Piet drives the van`.
@@ -538,7 +581,7 @@ impl StatementCollector {
                 terms = self.extractor.extract(&WordList::of(&text));
             }
         } else if refers_back(own) {
-            return;
+            return self.add_fragment(page, statement, role.kind);
         }
         let plan = PlanChange::read(role.kind, (own, &words), day, &mut self.extractor);
         // `Launch moved to 8 December` and `the printer is at 10.0.0.7, port 9100` say enough, `depth 4.2 m` does not.
@@ -546,7 +589,7 @@ impl StatementCollector {
             if plan.replacement.is_some() || !is_measurement(own) { terms.values.len() } else { 0 };
         let is_short = terms.stems.len() + values < stems_min(statement, &words, role.kind);
         if is_short && added_title.is_some() {
-            return;
+            return self.add_fragment(page, statement, role.kind);
         }
         let addresses: Vec<Address> = lines.into_iter().map(|it| page.address(it)).collect();
         let Some(citation) = Citation::from_addresses(&addresses) else { return };
@@ -563,7 +606,7 @@ impl StatementCollector {
             ChangedThings::find(role.kind, own, &words, &self.entities, &mut self.extractor);
         // `Atlas is back up` is no bullet, but ends others.
         if is_short && changed.change.is_none() && !plan.reports_deed() {
-            return;
+            return self.add_fragment(page, statement, role.kind);
         }
         if is_short {
             (terms, own_terms) = (StatementTerms::default(), StatementTerms::default());
@@ -618,6 +661,12 @@ impl StatementCollector {
         self.found.push(statement.to_digest((project, person), &mut self.extractor));
     }
 
+    fn add_fragment(&mut self, page: &ParsedLog, statement: &LogStatement, kind: StatementKind) {
+        let Some(&(_, line)) = statement.lines.first() else { return };
+        let text = statement.text.clone();
+        self.fragments.push(Fragment { kind, address: page.address(line), text });
+    }
+
     /// Returns whether statements of a kind are read from the page of a day.
     fn reads(&self, kind: StatementKind, day: NaiveDate) -> bool {
         // What others ask of their agents is no rule for this one.
@@ -655,15 +704,6 @@ fn says_label_alone(statement: &LogStatement) -> bool {
     let is_kind = |it: BlockRole| !matches!(it, BlockRole::Task | BlockRole::Reason);
     let role = || role_of_label(&sections::normalized_label(label));
     !label.is_empty() && (is_time() || role().is_some_and(is_kind))
-}
-
-/// Returns the first statement below a heading; the number of all if there is none.
-fn first_below(page: &ParsedLog, head: usize) -> usize {
-    // Statements are in the order of their lines, and so are headings.
-    let from = page.statements.partition_point(|it| it.heading.is_none_or(|it| it < head));
-    let is_below = |it: &LogStatement| it.heading == Some(head) && !it.introduces;
-    let below = page.statements[from..].iter().position(is_below);
-    below.map_or(page.statements.len(), |it| from + it)
 }
 
 /// Returns a heading without its number, signs, and what is in brackets after it: `2. ✅ Bob (02:10 ET)`.

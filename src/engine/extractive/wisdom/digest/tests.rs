@@ -653,3 +653,63 @@ fn of_days_that_a_model_read_bullets_are_what_it_found() {
     };
     assert_eq!(texts(digest(&deleted)).len(), 2);
 }
+
+/// Checks the section of the bullet with some words, `None` if there is no such bullet.
+#[track_caller]
+fn check_section(days: &[&str], words: &str, expected: Option<&str>) {
+    let found = bullets(days, 8_000, &|_, _| false);
+    let bullet = found.iter().find(|it| it.contains(words));
+    let section = bullet.and_then(|it| it.split_once(": ")).map(|it| it.0);
+    assert_eq!(section, expected, "{words}: {found:?}");
+}
+
+#[test]
+fn a_rule_by_its_label_is_no_lesson_and_a_count_no_rule() {
+    for (line, words, expected) in [
+        ("- Rule: no shoes inside the boathouse\n", "no shoes", Some("How to work")),
+        ("- Rule: washed cups go on the upper shelf\n", "washed cups", Some("How to work")),
+        ("- Lesson: wet ropes shrink by a tenth\n", "wet ropes", Some("Lessons")),
+        ("- Rule: 2 people in each rowing boat\n", "2 people", Some("How to work")),
+        ("- Rules: 3 of 7 fail on the new charts\n", "3 of 7", Some("Projects")),
+        ("- Lint rules: 12 passed, 2 failed on the charts\n", "12 passed", Some("Projects")),
+    ] {
+        check_section(&[line], words, expected);
+    }
+}
+
+#[test]
+fn what_concerns_a_person_is_filed_under_people() {
+    for (line, words, expected) in [
+        ("- Wilma is severely allergic to penicillin\n", "Wilma", Some("People")),
+        ("- Odo takes 5 mg of ramipril every morning\n", "Odo", Some("People")),
+        ("- Medication: eye drops for Tilda at 8 and 20 o'clock\n", "eye drops", Some("People")),
+        ("- Odo takes 5 minutes for each of the buoys\n", "Odo", Some("Projects")),
+        // What others prefer is no order.
+        ("## Preferences\n- Mira wants the blinds of the cabin closed\n", "Mira", Some("People")),
+        ("- Preference: Mira wants the blinds of the cabin closed\n", "Mira", Some("People")),
+        ("## Preferences\n- Tom said he prefers short meetings\n", "Tom", Some("People")),
+        ("- Tom always prefers the aisle seat on ferries\n", "Tom", Some("People")),
+        (
+            "## Preferences\n- Always short mails with the numbers first\n",
+            "Always",
+            Some("How to work"),
+        ),
+        (
+            "## Preferences\n- User wants short mails with numbers first\n",
+            "User",
+            Some("How to work"),
+        ),
+    ] {
+        check_section(&[line], words, expected);
+    }
+}
+
+#[test]
+fn a_complaint_gives_way_to_what_mended_it() {
+    let problem = "- Problem: the label printer prints every second label blank\n";
+    let cure = "- New ribbon in the label printer, it prints all labels now\n";
+    check_section(&[problem, cure], "every second label", None);
+    check_section(&[problem, cure], "New ribbon", Some("Projects"));
+    let other = "- New ribbon for the old typewriter of the harbour office\n";
+    check_section(&[problem, other], "every second label", Some("Projects"));
+}

@@ -8,13 +8,12 @@ use std::{
 use crate::{
     engine::extractive::{
         cue_phrases,
-        memories::roles::{BlockRole, role_of_label},
         parsed_log::{LogStatement, ParsedLog},
         sections::{self, StatementClass, is_attribute, normalized_label},
         statements::{labels::split_label, word_list::WordList},
     },
     text::{
-        lexicon::{CUES, SECTIONS, WISDOM},
+        lexicon::{ANNOTATIONS, CUES, SEARCH, SECTIONS, WISDOM},
         scripts,
     },
 };
@@ -34,15 +33,6 @@ pub(super) fn is_generic(title: &str) -> bool {
         let label = normalized_label(title);
         GENERIC.contains(&*label) || is_attribute(&label) || is_former_label(&label)
     }
-}
-
-/// Returns whether a title names one decision or lesson, `Decision: limit 8 °C`: what follows the first statement below
-/// it is often about something else.
-pub(super) fn is_single(title: &str) -> bool {
-    split_label(title).is_some_and(|(label, _)| {
-        let role = role_of_label(&normalized_label(label));
-        matches!(role, Some(BlockRole::Decision | BlockRole::Lesson))
-    })
 }
 
 fn is_former_label(label: &str) -> bool {
@@ -121,6 +111,28 @@ pub(super) fn cured_problems(page: &ParsedLog) -> BTreeSet<usize> {
         }
     }
     cured
+}
+
+/// Returns whether a text says that something does not work, by its label or its words.
+pub(super) fn complains(text: &str, words: &WordList) -> bool {
+    let label = split_label(text).map(|it| it.0);
+    label.is_some_and(|it| is_in(it, &WISDOM.problem_labels))
+        || words.iter().any(|it| SEARCH.failure_words.contains(&it))
+}
+
+/// Returns whether a text says that something works since: `Fixed the lock`, `the lock closes again`, `no longer leaks`.
+pub(super) fn mends(words: &WordList) -> bool {
+    let is_done = |it: &str| ANNOTATIONS.done.contains(&it) || WISDOM.done_words.contains(&it);
+    let ends_it = |at: usize| {
+        let next = words.get(at + 1).unwrap_or_default();
+        matches!((words.get(at).unwrap_or_default(), next), ("no", "longer") | ("nicht", "mehr"))
+    };
+    let is_over = (0..words.len()).any(ends_it);
+    let is_denied = !is_over && words.iter().any(|it| SEARCH.negations.contains(&it));
+    let fails = || words.iter().any(|it| SEARCH.failure_words.contains(&it));
+    let is_back = |it: &str| is_done(it) || SEARCH.change_words.contains(&it);
+    !is_denied
+        && (words.get(0).is_some_and(is_done) || is_over || !fails() && words.iter().any(is_back))
 }
 
 /// Returns whether what should be a solution is none yet: `Fix: none yet`, `Resolution: pending`.
@@ -207,6 +219,23 @@ mod tests {
     }
 
     #[test]
+    fn a_complaint_differs_from_what_mends_it() {
+        for (text, complaint, cure) in [
+            ("The lock fails at low tide", true, false),
+            ("Problem: the lock opens by itself", true, false),
+            ("Fixed the error of the lock", true, true),
+            ("The lock closes again", false, true),
+            ("The lock no longer fails", true, true),
+            ("The lock fails again", true, false),
+            ("The lock is not fixed", false, false),
+            ("The lock has two gates", false, false),
+        ] {
+            let words = WordList::of(text);
+            assert_eq!((complains(text, &words), mends(&words)), (complaint, cure), "{text}");
+        }
+    }
+
+    #[test]
     fn titles_say_what_is_below_them() {
         assert!(with_last("## Pump\n\n### Before\n\n- Two valves of steel\n", is_former));
         assert!(!with_last("## Pump\n\n- Two valves of steel\n", is_former));
@@ -219,7 +248,6 @@ mod tests {
         assert!(with_last("- Timezone: Europe/Berlin\n", is_profile));
         assert!(with_last("## First meeting\n\n- Keeps the lighthouse of Brest\n", is_profile));
         assert!(!with_last("## First boat\n\n- Keeps the lighthouse of Brest\n", is_profile));
-        assert!(is_single("Decision: limit 8 °C") && !is_single("Limit: 8 °C"));
         assert!(is_generic("Options:") && is_generic("Status") && !is_generic("Pump house"));
     }
 }

@@ -84,6 +84,11 @@ pub(super) const OLD_STATE: f64 = 0.25;
 /// An open item whose day is over. Too rare to be fitted, as are those of the marks that a person sets.
 const PAST_DUE: f64 = -0.8;
 
+/// The weight of an open item that is due on the newest day, which falls to nothing in as many days. Too rare to be fitted.
+const DUE_SOON: f64 = 0.6;
+
+const DUE_SOON_DAYS: usize = 14;
+
 const KEEP: f64 = 1.5;
 
 const WORD_LIST: f64 = -0.4;
@@ -215,9 +220,20 @@ pub(super) fn rate(statements: &mut [DigestStatement], newer: &NewerStatements) 
             + COPIES * logarithm(copies.get(&words(statement)).copied().unwrap_or(1))
             + if statement.is_boundary { BOUNDARY } else { 0.0 }
             + if is_old { OLD_OPEN } else { 0.0 }
-            + if statement.due.is_some_and(|it| it < newest) { PAST_DUE } else { 0.0 };
+            + statement.due.map_or(0.0, |it| due_worth(it, newest));
         let least = if statement.is_over(newest) { 0.0 } else { statement.worth };
         statement.worth = least.max(NO_USE);
+    }
+}
+
+/// Returns how much more, or less, an open item is worth that is due on a day.
+fn due_worth(due: NaiveDate, newest: NaiveDate) -> f64 {
+    match usize::try_from((due - newest).num_days()) {
+        Ok(days) if days <= DUE_SOON_DAYS => {
+            DUE_SOON * as_f64(DUE_SOON_DAYS - days) / as_f64(DUE_SOON_DAYS)
+        }
+        Ok(_) => 0.0,
+        Err(_) => PAST_DUE,
     }
 }
 
@@ -335,6 +351,17 @@ mod tests {
         ] {
             assert!(!is_measurement(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_near_deadline_is_worth_more() {
+        let newest = "2026-04-02".parse().unwrap();
+        let worth = |due: &str| due_worth(due.parse().unwrap(), newest);
+        assert!(worth("2026-04-02") > worth("2026-04-09") && worth("2026-04-09") > 0.0);
+        for due in ["2026-04-17", "2026-12-01"] {
+            assert!(worth(due).abs() < 1e-9, "{due}");
+        }
+        assert!(worth("2026-04-01") < 0.0 && due_worth(NaiveDate::MAX, newest).abs() < 1e-9);
     }
 
     #[test]
