@@ -37,7 +37,7 @@ pub(crate) use self::statements::replacement;
 pub use self::wisdom::{
     digest::{
         Digest, DigestBullet, DigestExplanation, DigestInput, DigestOutcome, ExplainedStatement,
-        FiledTopics, HeldBullet, ReadStatements, StatementPlace, TopicMemory,
+        FailedCheck, FiledTopics, HeldBullet, ReadStatements, StatementPlace, TopicMemory,
         contradictions::{IsEndedBy, NoteContradiction},
         labelled_value::{LABEL_VALUES_MAX, LabelledValue},
     },
