@@ -134,7 +134,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "session compact",
         &[
             "memoird session compact session.jsonl",
-            "memoird session compact session.jsonl --out summary.md",
+            "memoird session compact session.jsonl --micro --out summary.md",
         ],
     ),
     ("session list", &["memoird session list", "memoird session list --since \"last week\""]),

@@ -137,7 +137,7 @@ fn folders_that_cannot_be_roots_are_refused() {
     command.current_dir(root.home(""));
     insta::assert_snapshot!(root.finish(command, &["init"]), @r"
     $ memoird init
-    ! error: cannot use `~` as a memory folder
+    ! error: cannot use `~` as a memory folder: everything below it would belong to the folder
     !   try: memoird init ~/agents/NAME  # name a folder
     [exit 2]
     ");

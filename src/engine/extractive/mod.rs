@@ -33,6 +33,7 @@ mod tokens;
 mod wisdom;
 mod worth;
 
+pub use self::statements::finished_tasks::{DatedLine, OpenTask, due_day, finished_tasks};
 pub(crate) use self::statements::replacement;
 pub use self::wisdom::{
     digest::{
