@@ -185,9 +185,8 @@ pub(super) fn transcripts(
     if transcript_file::is_database(&path) && !path.is_dir() {
         let unreadable = |error: std::io::Error| {
             let what = format!("cannot read the sessions in `{}`: {error}", path.display());
-            CommandError::data(what).hint(
-                "opencode can export a session: opencode export SESSION > FILE, then memoird import opencode FILE",
-            )
+            CommandError::data(what)
+                .hint("after `opencode export SESSION > FILE`: memoird import opencode FILE")
         };
         let sessions = transcript_file::sessions_in(&path).map_err(unreadable)?;
         let recent = sessions.into_iter().filter(|it| since.is_none_or(|at| it.1 >= at));

@@ -507,7 +507,8 @@ pub(crate) fn no_such_file(named: &str) -> CommandError {
         return CommandError::usage(error);
     }
     CommandError::usage(format!("there is no `{named}`"))
-        .hint("name a path, a period (2026-W14), or a memory; `memoird status` shows what there is")
+        .hint("name a path, a period (2026-W14), or a memory")
+        .hint("`memoird status` shows what there is")
 }
 
 /// Returns an absolute path relative to `root`, with `..` resolved by name; `None` if it is outside.
@@ -579,7 +580,7 @@ impl From<config::ConfigError> for CommandError {
 
 impl From<PrivacyPolicyError> for CommandError {
     fn from(error: PrivacyPolicyError) -> Self {
-        let hint = format!("fix {}, then run `memoird status`", error.file.display());
+        let hint = format!("once {} is right: memoird status", error.file.display());
         Self::config(error).hint(hint)
     }
 }
@@ -603,7 +604,7 @@ impl From<LineageError> for CommandError {
             }
             LineageError::SymbolicLink { .. } => {
                 return Self::data(error).hint(
-                    "replace it with the file it points to, or remove it, then run `memoird rebuild`",
+                    "once it is removed, or replaced by the file it points to: memoird rebuild",
                 );
             }
             _ => CommandErrorKind::Data,

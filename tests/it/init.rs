@@ -221,7 +221,7 @@ fn an_existing_configuration_keeps_its_text() {
     insta::assert_snapshot!(root.run(&["init", "third"]), @r"
     $ memoird init third
     ! error: ~/.config/memoird/config.yaml: engin: unknown key, did you mean engine?
-    !   hint: correct ~/.config/memoird/config.yaml, then `memoird status`
+    !   try: memoird status  # once ~/.config/memoird/config.yaml is right
     [exit 78]
     ");
     assert!(!root.path("third").exists());
