@@ -134,7 +134,7 @@ fn answers_are_in_plain_words() {
             "\n├─ memory/weekly/2026-W10.md:11  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1,",
         ),
         (&["status"], "\ndaemon    not running; `memoird run` starts it\n"),
-        (&["doctor"], " cited lines found in their logs\n"),
+        (&["doctor"], "\nok    citations            8 cited lines found in their logs\n"),
         (&["doctor"], "\n! all checks passed\n"),
         (
             &["service", "status"],
