@@ -11,12 +11,13 @@ use clap_complete::{
     env::{CompleteEnv, Shells},
 };
 
-use super::{GlobalArgs, ui::Ui};
+use super::{GlobalArgs, examples::change_verb, ui::Ui};
 use crate::{
     memory::period::{Grain, Period},
     operations::{
         error::{CommandError, CommandResult},
         history::HistoryReader,
+        review::queue::{self, ReviewEntry},
         workspace::{Invocation, MemoryRoot},
     },
     store::{db::lineage::jobs::RunRow, fs::layout::FileKind},
@@ -34,7 +35,7 @@ fi
 
 /// Print a completion script for a shell
 ///
-/// The script also completes periods, files, memories and runs of the memory folder. It calls `memoird` for
+/// The script also completes periods, files, memories, runs and review ids of the memory folder. It calls `memoird` for
 /// that, so load it again after an upgrade: `source <(memoird completions bash)`.
 #[derive(Debug, clap::Args)]
 pub(super) struct CompletionsArgs {
@@ -83,10 +84,14 @@ enum ValueKind {
     File,
     /// The number of a run.
     Run,
+    /// What waits for a review.
+    Waiting,
+    /// What waits for a review, or was reviewed.
+    Reviewed,
 }
 
 /// The arguments with values of the memory folder: verb and argument.
-const COMPLETED: [(&str, &str, ValueKind); 13] = [
+const COMPLETED: [(&str, &str, ValueKind); 17] = [
     ("show", "file", ValueKind::File),
     ("trace", "target", ValueKind::File),
     ("correct", "target", ValueKind::File),
@@ -100,6 +105,10 @@ const COMPLETED: [(&str, &str, ValueKind); 13] = [
     ("search", "since", ValueKind::Period),
     ("search", "until", ValueKind::Period),
     ("undo", "run", ValueKind::Run),
+    ("review accept", "ids", ValueKind::Waiting),
+    ("review refuse", "ids", ValueKind::Waiting),
+    ("review edit", "id", ValueKind::Waiting),
+    ("review reopen", "ids", ValueKind::Reviewed),
 ];
 
 /// Returns the command line whose arguments complete values of the memory folder.
@@ -107,8 +116,7 @@ fn command() -> clap::Command {
     let root = |it: clap::Arg| it.add(ArgValueCompleter::new(ValueKind::Root));
     let command = super::clap_command().mut_arg("root", root);
     COMPLETED.into_iter().fold(command, |command, (verb, arg, kind)| {
-        command
-            .mut_subcommand(verb, |it| it.mut_arg(arg, |it| it.add(ArgValueCompleter::new(kind))))
+        change_verb(command, verb, &|it| it.mut_arg(arg, |it| it.add(ArgValueCompleter::new(kind))))
     })
 }
 
@@ -140,6 +148,8 @@ impl ValueKind {
             Self::Period => Ok(periods(&root)),
             Self::File => Ok(files(&root, typed)),
             Self::Run => runs(&call, &root),
+            Self::Waiting => review_ids(&root, false),
+            Self::Reviewed => review_ids(&root, true),
         }
     }
 }
@@ -225,6 +235,17 @@ fn runs(call: &Invocation, root: &MemoryRoot) -> CommandResult<Vec<CompletionCan
         candidate(it.id.0.to_string(), format!("{}, {}", past.local_time(it.started), it.trigger))
     };
     Ok(last.iter().map(described).collect())
+}
+
+/// Returns the ids of what waits for a review, or of what was decided, with the reason or the decision.
+fn review_ids(root: &MemoryRoot, is_decided: bool) -> CommandResult<Vec<CompletionCandidate>> {
+    let entries = queue::entries(&queue::load_queue(root, is_decided)?).into_iter();
+    let listed = entries.filter(|it| it.verdict.is_some() == is_decided);
+    let described = |it: ReviewEntry| {
+        let why = it.verdict.map_or_else(|| it.why.join(", "), str::to_owned);
+        candidate(it.id, format!("{}: {why}", it.path))
+    };
+    Ok(listed.map(described).collect())
 }
 
 fn candidate(value: String, help: String) -> CompletionCandidate {

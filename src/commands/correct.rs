@@ -1,4 +1,4 @@
-//! `memoird correct`: corrects an item and everything derived from it.
+//! `memoird correct`: corrects an item, and updates the files above it.
 
 use serde::Serialize;
 
@@ -14,10 +14,14 @@ use crate::{
     store::db::lineage::query::ItemLocation,
 };
 
-/// Correct an item and everything derived from it
+/// Correct an item, and update the summaries above it
 ///
 /// TEXT replaces the text of the bullet, entry or memory. The citation stays unless TEXT ends with its
-/// own. From then on the item is yours: memoird keeps it as it is, and updates what is derived from it.
+/// own. From then on the item is yours: memoird keeps it as it is, and updates the month of a week and the
+/// entries of WISDOM.md that come from a month.
+///
+/// Memories and lines of WISDOM.md that come from the same log lines are written from the logs. They are not
+/// changed, but listed with the command that corrects each.
 #[derive(Debug, clap::Args)]
 pub(super) struct CorrectArgs {
     /// A line of a weekly or monthly file or of WISDOM.md, or a typed memory

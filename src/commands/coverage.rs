@@ -8,12 +8,15 @@ use super::{GlobalArgs, trace::TraceFormat, ui::Ui};
 use crate::{
     memory::period::{ParsePeriodError, Period},
     operations::{
-        coverage::{CoverageRow, coverage_graph, coverage_of_all, coverage_of_period},
+        coverage::{
+            CoverageRow, coverage_graph, coverage_of_all, coverage_of_period, summary_period,
+        },
         error::{CommandError, CommandResult},
+        format::counted,
         workspace::{Invocation, MemoryRoot},
     },
     recall::{
-        coverage::{Coverage, UncoveredLine},
+        coverage::{Coverage, NOT_ENDED, UncoveredLine},
         trace_formats::TraceNode,
     },
     store::fs::layout::WISDOM_FILE,
@@ -71,6 +74,16 @@ pub(super) fn run(global: &GlobalArgs, args: CoverageArgs, ui: &Ui) -> CommandRe
 
 fn show(coverage: &Coverage, ui: &Ui) {
     let Coverage { period, lines, covered, uncovered } = coverage;
+    let summarized = period.parse().map(summary_period).ok();
+    let is_open = uncovered.iter().any(|it| it.reason == NOT_ENDED);
+    if let Some(summarized) = summarized.filter(|_| is_open) {
+        let (lines, last) = (counted(*lines, "line", "lines"), summarized.last());
+        ui.note(format!(
+            "{period}: {lines} so far, not summarized yet; {summarized} is open until {last}"
+        ));
+        ui.note(format!("`memoird show {summarized}` says what there is until then"));
+        return;
+    }
     ui.note(format!(
         "{period}: its summary covers {covered} of {lines} lines ({}), {} are not covered{}",
         percent(*covered, *lines),

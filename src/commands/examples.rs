@@ -67,11 +67,34 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "memoird bundle status --json",
         ],
     ),
+    #[cfg(feature = "fleet")]
+    (
+        "bundle push",
+        &[
+            "memoird bundle push",
+            "memoird bundle push s3://team-memory/lexicon --dry-run",
+            "memoird bundle push --mine memory/weekly/2026-W14.md",
+        ],
+    ),
+    #[cfg(feature = "fleet")]
+    (
+        "bundle pull",
+        &[
+            "memoird bundle pull",
+            "memoird bundle pull file:///mnt/backup/lexicon --dry-run",
+            "memoird bundle pull --theirs all",
+        ],
+    ),
+    #[cfg(feature = "fleet")]
+    ("bundle status", &["memoird bundle status", "memoird bundle status --json"]),
     ("blame", &["memoird blame WISDOM.md", "memoird blame 2026-W14"]),
     ("diff", &["memoird diff WISDOM.md", "memoird diff WISDOM.md --from \"last month\""]),
     ("usage", &["memoird usage", "memoird usage --by model --since \"last month\""]),
     ("list", &["memoird list", "memoird list --json"]),
     ("config", &["memoird config show --origin", "memoird config path", "memoird config edit"]),
+    ("config show", &["memoird config show", "memoird config show --origin --json"]),
+    ("config path", &["memoird config path", "memoird config path --json"]),
+    ("config edit", &["memoird config edit", "EDITOR=nano memoird config edit"]),
     ("serve", &["memoird serve", "memoird serve --read-only --json"]),
     ("export", &["memoird export page", "memoird export ~/backup/memory-page"]),
     (
@@ -79,15 +102,59 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["memoird compact", "memoird compact --dry-run", "memoird compact --period 2026-W14"],
     ),
     ("review", &["memoird review", "memoird review list --json"]),
+    ("review list", &["memoird review list", "memoird review list --decided"]),
+    ("review accept", &["memoird review accept 0106742b", "memoird review accept 2026-04-02"]),
+    ("review refuse", &["memoird review refuse 0106742b", "memoird review refuse --all"]),
+    ("review reopen", &["memoird review reopen 0106742b", "memoird review reopen 2026-04-02"]),
+    (
+        "review edit",
+        &[
+            "memoird review edit 0106742b \"The vendor's page asks for a restart\"",
+            "memoird review edit 4c1e90aa \"How to work: run the tests first\"",
+        ],
+    ),
     ("forget", &["memoird forget 2026-04-02:3 --dry-run", "memoird forget \"old phone number\""]),
     ("doctor", &["memoird doctor", "memoird doctor --repair", "memoird doctor --secrets"]),
     ("rebuild", &["memoird rebuild", "memoird rebuild --adopt --dry-run"]),
     ("upgrade", &["memoird upgrade --dry-run", "memoird upgrade --yes"]),
     ("uninstall", &["memoird uninstall --dry-run", "memoird uninstall --yes"]),
     ("model", &["memoird model test", "memoird model test --json"]),
+    ("model test", &["memoird model test", "memoird model test --set model.timeout=2m"]),
     ("run", &["memoird run", "memoird run --log-format json"]),
     ("service", &["memoird service install", "memoird service status"]),
+    ("service install", &["memoird service install", "memoird service install --dry-run"]),
+    (
+        "service uninstall",
+        &["memoird service uninstall --dry-run", "memoird service uninstall --yes"],
+    ),
+    ("service status", &["memoird service status", "memoird service status --json"]),
+    ("service print", &["memoird service print", "memoird service print --for launchd"]),
     ("session", &["memoird session list", "memoird session compact session.jsonl"]),
+    (
+        "session compact",
+        &[
+            "memoird session compact session.jsonl",
+            "memoird session compact session.jsonl --micro --out summary.md",
+        ],
+    ),
+    ("session list", &["memoird session list", "memoird session list --since \"last week\""]),
+    (
+        "session show",
+        &[
+            "memoird session show CMEM-20260402-101500",
+            "memoird session show CMEM-20260402-101500 --json",
+        ],
+    ),
+    (
+        "session export",
+        &[
+            "memoird session export --id CMEM-20260402-101500",
+            "memoird session export --id CMEM-20260402-101500 --root ~/notes",
+        ],
+    ),
+    ("session import", &["memoird session import record.md", "memoird session import -"]),
+    ("session retry", &["memoird session retry", "memoird session retry --json"]),
+    ("session dismiss", &["memoird session dismiss", "memoird session dismiss session.jsonl"]),
     ("import", &["memoird import claude-code --dry-run", "memoird import codex"]),
     ("hook", &["memoird hook claude-code session-start", "memoird hook codex session-start"]),
     ("mcp", &["memoird mcp", "memoird mcp --print-config claude-code"]),
@@ -99,31 +166,53 @@ const EXAMPLES: &[(&str, &[&str])] = &[
 /// Adds the examples to the help of each verb.
 pub(super) fn add_to(command: clap::Command) -> clap::Command {
     EXAMPLES.iter().fold(command, |command, (verb, examples)| {
-        command.mut_subcommand(verb, |verb| {
+        change_verb(command, verb, &|verb| {
             let before = verb.get_after_help().map(|it| format!("{it}\n\n")).unwrap_or_default();
             verb.after_help(format!("{before}Examples:\n  {}", examples.join("\n  ")))
         })
     })
 }
 
+/// Changes a verb, or a verb below one: `review accept`.
+pub(super) fn change_verb(
+    command: clap::Command,
+    verb: &str,
+    change: &dyn Fn(clap::Command) -> clap::Command,
+) -> clap::Command {
+    match verb.split_once(' ') {
+        Some((verb, rest)) => command.mut_subcommand(verb, |it| change_verb(it, rest, change)),
+        None => command.mut_subcommand(verb, change),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Returns the verbs and those below them, as they are typed.
+    fn verbs(command: &clap::Command, before: &str) -> Vec<String> {
+        let below = command.get_subcommands().flat_map(|it| {
+            let name = format!("{before}{}", it.get_name());
+            let inner = verbs(it, &format!("{name} "));
+            std::iter::once(name).chain(inner)
+        });
+        below.collect()
+    }
+
     #[test]
     fn each_verb_has_examples_that_it_accepts() {
         let command = crate::commands::clap_command();
-        for verb in command.get_subcommands().map(clap::Command::get_name) {
-            let (_, examples) = EXAMPLES.iter().find(|it| it.0 == verb).expect(verb);
+        for verb in verbs(&command, "") {
+            let (_, examples) = EXAMPLES.iter().find(|it| it.0 == verb).expect(&verb);
             assert!((2..=3).contains(&examples.len()), "{verb}");
             for example in *examples {
                 // The part that is about memoird, without quotes around words.
-                let call = example.split("| ").find(|it| it.starts_with("memoird ")).unwrap();
+                let at = example.find(&format!("memoird {verb}")).expect(example);
+                let call = example[at..].split(" | ").next().unwrap_or_default();
                 let words = call.split('"').enumerate().flat_map(|(at, part)| match at % 2 {
                     0 => part.split_whitespace().collect::<Vec<_>>(),
                     _ => vec![part],
                 });
-                assert!(call.starts_with(&format!("memoird {verb}")), "{example}");
                 if let Err(error) = command.clone().try_get_matches_from(words) {
                     panic!("{example}: {error}");
                 }

@@ -497,7 +497,7 @@ impl<'a> TargetResolver<'a> {
             FileKind::Weekly | FileKind::Monthly | FileKind::Wisdom => {
                 let what = format!("cannot forget all of `{path}`: it would be generated again");
                 Err(CommandError::usage(what).hint(format!(
-                    "name one bullet or entry, `memoird forget {path}:LINE`, or the log"
+                    "name one bullet or entry, or the log: memoird forget {path}:LINE"
                 )))
             }
         }

@@ -499,8 +499,12 @@ impl ImportReport {
         let sessions = counted(self.kept, "session", "sessions");
         let entries = counted(self.entries, "log entry", "log entries");
         if self.sessions.is_empty() {
-            let days = args.days;
-            ui.note(format!("no sessions in the last {days} days; --days 0 searches all"));
+            let below = args.path.as_ref().map(|it| format!(" in `{}`", it.display()));
+            let found = format!("no sessions of {}{}", args.from.name(), below.unwrap_or_default());
+            ui.note(match args.days {
+                0 => found,
+                days => format!("{found} changed in the last {days} days; --days 0 searches all"),
+            });
         } else if self.kept == 0 {
             ui.success("nothing to do: no new sessions");
         } else if self.dry_run {

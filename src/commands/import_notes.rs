@@ -9,7 +9,7 @@ use std::{
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::Serialize;
 
-use super::{error_report::exit_code_if_failed, ui::Ui};
+use super::{error_report::exit_code_if_failed, import_sources, ui::Ui};
 use crate::{
     memory::index,
     operations::{
@@ -69,11 +69,7 @@ pub(super) fn run(
     ui: &Ui,
 ) -> CommandResult {
     let program = request.of;
-    if !request.path.is_dir() {
-        let what = format!("there is no folder `{}`", request.path.display());
-        let hint = format!("name the folder: memoird import {} PATH", program.name());
-        return Err(CommandError::usage(what).hint(hint));
-    }
+    require_notes_folder(call, root, request)?;
     let store = record_store(call, root);
     let mut notes: Vec<NoteCandidate> = note_files(request)
         .into_iter()
@@ -107,10 +103,45 @@ pub(super) fn run(
         ui.json(&report);
     } else {
         report.print_table(ui);
-        report.print_summary(ui);
+        report.print_summary(request, ui);
     }
     let failed = report.notes.iter().any(|it| it.error.is_some());
     Ok(exit_code_if_failed(failed))
+}
+
+/// Refuses a path that cannot have notes of another program, and names one that can.
+fn require_notes_folder(
+    call: &Invocation,
+    root: &MemoryRoot,
+    NotesImportRequest { of, path, .. }: &NotesImportRequest,
+) -> CommandResult<()> {
+    let (name, shown) = (of.name(), path.display());
+    let with_path = |path: &Path| format!("memoird import {name} {}", path.display());
+    if path.is_dir() {
+        let layout = root.vault.layout();
+        let memory = layout.root().join(layout.memory_dir());
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let is_own = real == *layout.root() || memory.canonicalize().is_ok_and(|it| it == real);
+        if !is_own || path.join(".teammates").is_dir() {
+            return Ok(());
+        }
+        let what = format!("`{shown}` is the memory folder itself, whose logs need no import");
+        let hint = format!("name the folder of the other program: {}", with_path("PATH".as_ref()));
+        return Err(CommandError::usage(what).hint(hint));
+    }
+    if path.is_file() {
+        let what = format!("`{shown}` is a file, and notes are imported by the folder");
+        return Err(CommandError::usage(what).hints_from(path.parent().map(with_path)));
+    }
+    let error = CommandError::usage(format!("there are no notes of {name}: no folder `{shown}`"));
+    let others = match of {
+        NotesProgram::ClaudeMemory => import_sources::claude_memory_folders(&call.environment),
+        _ => Vec::new(),
+    };
+    if others.is_empty() {
+        return Err(error.hint(format!("name the folder: {}", with_path("PATH".as_ref()))));
+    }
+    Err(error.hints_from(others.iter().map(|it| with_path(it))))
 }
 
 /// Returns the notes below a folder, sorted by name; does not follow links.
@@ -191,12 +222,13 @@ impl NotesImportReport {
         }
     }
 
-    fn print_summary(&self, ui: &Ui) {
+    fn print_summary(&self, request: &NotesImportRequest, ui: &Ui) {
         let files = self.notes.iter().filter(|it| it.lines > 0).count();
         let count = counted(files, "file", "files");
         let lines = counted(self.lines, "line", "lines");
         if self.notes.is_empty() {
-            ui.note("this folder has no notes of this program");
+            let (path, program) = (request.path.display(), request.of.name());
+            ui.note(format!("`{path}` has no notes of {program}"));
         } else if files == 0 {
             ui.success("nothing to do: no new lines");
         } else if self.dry_run {

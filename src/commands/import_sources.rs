@@ -6,6 +6,7 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
+use clap::ValueEnum as _;
 
 use super::{GlobalArgs, hooks::openclaw};
 use crate::{
@@ -68,6 +69,11 @@ impl ImportSource {
         }
     }
 
+    /// Returns the name on the command line.
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default()
+    }
+
     /// Returns the program whose notes are imported; `None` for sessions.
     pub(super) fn notes_program(self) -> Option<NotesProgram> {
         match self {
@@ -117,6 +123,17 @@ fn claude_memory_folder(call: &Invocation, root: &Path) -> PathBuf {
     folders.into_iter().find(|it| it.is_dir()).unwrap_or_else(|| folder(root))
 }
 
+/// Returns the first folders in which Claude Code keeps its memory of any project.
+pub(super) fn claude_memory_folders(around: &Environment) -> Vec<PathBuf> {
+    const SHOWN_MAX: usize = 3;
+    let projects = fs::read_dir(around.claude_folder().join("projects")).into_iter().flatten();
+    let folders = projects.flatten().map(|it| it.path().join("memory"));
+    let mut found: Vec<PathBuf> = folders.filter(|it| it.is_dir()).collect();
+    found.sort();
+    found.truncate(SHOWN_MAX);
+    found
+}
+
 /// Returns whether sessions of `OpenClaw` are meant, and not the notes of a workspace. A memory folder that is the
 /// workspace has those notes already.
 pub(super) fn names_openclaw_sessions(
@@ -156,10 +173,9 @@ pub(super) fn transcripts(
             .hint("memoird import jsonl PATH"));
     };
     if !transcript_file::exists(&path) {
-        let what = format!("`{}` does not exist", path.display());
-        return Err(
-            CommandError::usage(what).hint("name the file or the folder: memoird import FROM PATH")
-        );
+        let (name, path) = (from.name(), path.display());
+        return Err(CommandError::usage(format!("there are no sessions of {name}: no `{path}`"))
+            .hint(format!("name the file or the folder: memoird import {name} PATH")));
     }
     let since = (days > 0).then(|| call.now - TimeDelta::days(i64::from(days)));
     if transcript_file::is_session_in_database(&path) {
@@ -169,9 +185,8 @@ pub(super) fn transcripts(
     if transcript_file::is_database(&path) && !path.is_dir() {
         let unreadable = |error: std::io::Error| {
             let what = format!("cannot read the sessions in `{}`: {error}", path.display());
-            CommandError::data(what).hint(
-                "opencode can export a session: opencode export SESSION > FILE, then memoird import opencode FILE",
-            )
+            CommandError::data(what)
+                .hint("after `opencode export SESSION > FILE`: memoird import opencode FILE")
         };
         let sessions = transcript_file::sessions_in(&path).map_err(unreadable)?;
         let recent = sessions.into_iter().filter(|it| since.is_none_or(|at| it.1 >= at));

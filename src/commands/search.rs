@@ -6,8 +6,9 @@ use super::{GlobalArgs, ui::Ui};
 use crate::{
     operations::{
         error::{CommandError, CommandResult},
+        format::shell_quoted,
         search::find,
-        workspace::Invocation,
+        workspace::{Invocation, MemoryRoot},
     },
     recall::search::{
         self, Highlighter, Query, SearchOptions, SearchResults, time::date_words::DateWords,
@@ -78,7 +79,29 @@ pub(super) fn run(global: &GlobalArgs, args: SearchArgs, ui: &Ui) -> CommandResu
     let found = find(&call, &root, &query, options, None)?;
     let is_empty = found.hits.is_empty();
     show(&found, &query.words, ui);
+    if is_empty && !ui.is_json() && call.is_unnamed(global, &root) {
+        note_other_folders(&call, &root, &text, ui);
+    }
     Ok(if is_empty && args.exit_code { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Says which folder was searched, and how to search the others.
+fn note_other_folders(call: &Invocation, root: &MemoryRoot, text: &str, ui: &Ui) {
+    const SHOWN_MAX: usize = 3;
+    let searched = &root.settings.path;
+    let others = call.config.roots.iter().map(|it| &it.path).filter(|it| *it != searched);
+    let others: Vec<_> = others.collect();
+    if others.is_empty() {
+        return;
+    }
+    ui.note(format!("only {} was searched; to search others:", searched.display()));
+    for other in others.iter().take(SHOWN_MAX) {
+        let (other, text) = (shell_quoted(&other.to_string_lossy()), shell_quoted(text));
+        ui.note(format!("  memoird --root {other} search {text}"));
+    }
+    if others.len() > SHOWN_MAX {
+        ui.note("  and others; `memoird list` lists them all");
+    }
 }
 
 fn show(found: &SearchResults, words: &str, ui: &Ui) {

@@ -33,14 +33,18 @@ impl Invocation {
         ui: &Ui,
     ) -> CommandResult<(Self, MemoryRoot)> {
         let (call, root) = Self::with_root(global)?;
-        let around = &call.environment;
-        let is_named = global.root.is_some() || around.variable("MEMOIRD_ROOT").is_some();
-        let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
-        let path = &root.settings.path;
-        if !is_named && !here.starts_with(path) && !ui.is_json() {
-            ui.note(format!("memory folder: {}", path.display()));
+        if call.is_unnamed(global, &root) && !ui.is_json() {
+            ui.note(format!("memory folder: {}", root.settings.path.display()));
         }
         Ok((call, root))
+    }
+
+    /// Returns whether neither an option nor the current folder names the selected root.
+    pub(super) fn is_unnamed(&self, global: &GlobalArgs, root: &MemoryRoot) -> bool {
+        let around = &self.environment;
+        let is_named = global.root.is_some() || around.variable("MEMOIRD_ROOT").is_some();
+        let here = around.cwd.canonicalize().unwrap_or_else(|_| around.cwd.clone());
+        !is_named && !here.starts_with(&root.settings.path)
     }
 
     /// Opens the root that the options or the current folder select.

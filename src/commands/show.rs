@@ -135,14 +135,16 @@ fn show_current(
     ui: &Ui,
 ) -> CommandResult<()> {
     let (path, kind) = root.resolve_file(&call.environment, file)?;
-    let Some(found) = root.vault.read(&path)? else {
-        return Err(root.no_file(call, &path, file));
+    let bytes = if let Some(found) = root.vault.read(&path)? {
+        if !raw && (ui.is_json() || found.has_merge_conflict()) {
+            // JSON needs valid text. Agents read what is shown, too, and both sides of a conflict are not meant.
+            root.vault.read_text(&path)?;
+        }
+        found.bytes
+    } else {
+        let text = if raw { None } else { root.open_period(call, &path)? };
+        text.ok_or_else(|| root.no_file(call, &path, file))?.into_bytes()
     };
-    if !raw && (ui.is_json() || found.has_merge_conflict()) {
-        // JSON needs valid text. Agents read what is shown, too, and both sides of a conflict are not meant.
-        root.vault.read_text(&path)?;
-    }
-    let bytes = found.bytes;
     if ui.is_json() {
         let framed = root.sanitized_file(&path, &bytes);
         ui.json(&ShowReport { path: &path, kind: Some(kind.name()), framed, version: None });

@@ -375,7 +375,7 @@ impl ConfigError {
             }
             Self::Yaml { origin: ConfigSource::File(file), .. }
             | Self::Invalid { origin: ConfigSource::File(file), .. } => {
-                Some(format!("correct {}, then `memoird status`", file.display()))
+                Some(format!("once {} is right: memoird status", file.display()))
             }
             Self::NewerFormat { .. } => Some(format!(
                 "install the version that wrote it, or a newer one; this is version {}",

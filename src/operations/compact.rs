@@ -101,10 +101,11 @@ impl From<CompactionError> for CommandError {
             CompactionError::NoRandomness(_) | CompactionError::ForgetUnfinished(_) => {
                 Self::cannot_write(error)
             }
-            CompactionError::FolderMissing { .. } => Self::data(error)
-                .hint("mount the folder or move it back, then run `memoird compact`"),
+            CompactionError::FolderMissing { .. } => {
+                Self::data(error).hint("once the folder is mounted or moved back: memoird compact")
+            }
             CompactionError::FilesVanished(_) => Self::data(error)
-                .hint("restore the files, then run `memoird compact`")
+                .hint("once the files are restored: memoird compact")
                 .hint("if they are gone for good: `memoird compact --accept-missing`"),
             CompactionError::Damaged { why, .. } => {
                 Self::data(error).hints_from(why.hints().iter().copied())
@@ -112,14 +113,15 @@ impl From<CompactionError> for CommandError {
             CompactionError::WrongClock { last, .. } => {
                 let accepts = "if it is right: `memoird compact --accept-missing`";
                 Self::data(error)
-                    .hint("set the clock, then run `memoird compact`")
+                    .hint("once the clock is right: memoird compact")
                     .hints_from(last.map(|_| accepts))
             }
             CompactionError::DecisionsUnreadable { .. } => Self::data(error)
                 .hint("`memoird doctor --repair` restores it as it was after the last run")
                 .hint("to accept it as it is: `memoird compact --accept-missing`"),
             CompactionError::NoSource { .. } => Self::usage(error)
-                .hint("restore its logs first; `memoird status` lists the missing ones"),
+                .hint("restore its logs first")
+                .hint("`memoird status` lists the missing ones"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Corrects an item and everything derived from it.
+//! Corrects an item, and updates the summaries above it.
 
 use std::collections::BTreeMap;
 

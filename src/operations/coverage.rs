@@ -8,7 +8,7 @@ use super::{
     blame,
     error::{CommandError, CommandResult},
     trace::LineageReader,
-    workspace::{self, Invocation, MemoryRoot},
+    workspace::{Invocation, MemoryRoot},
 };
 use crate::{
     compaction,
@@ -21,7 +21,7 @@ use crate::{
     },
     privacy::{self, SanitizedLog},
     recall::{
-        coverage::{Coverage, CoverageError, coverage},
+        coverage::{Coverage, CoverageError, coverage, coverage_of_open},
         trace_formats::{GenerationRecords, TraceGraph},
     },
     store::{
@@ -57,14 +57,14 @@ pub(crate) fn coverage_graph(
 }
 
 /// Returns the period whose summary covers the logs of a period: a day belongs to its week.
-fn summary_period(period: Period) -> Period {
+pub(crate) fn summary_period(period: Period) -> Period {
     match period.grain() {
         Grain::Day => period.parent().unwrap_or(period),
         Grain::Week | Grain::Month => period,
     }
 }
 
-/// Returns the coverage of a period, or of the newest week with a summary.
+/// Returns the coverage of a period, or of the newest week with a summary; before the first week has ended, of that.
 pub(crate) fn coverage_of_period(
     call: &Invocation,
     root: &MemoryRoot,
@@ -77,6 +77,13 @@ pub(crate) fn coverage_of_period(
         Some(period) => period,
         None => newest_summary(call, root, &inventory)?,
     };
+    let summarized = summary_period(period);
+    if !root.vault.layout().full(&root.vault.layout().summary(summarized)).exists()
+        && root.is_open(call, &inventory, summarized)
+    {
+        let logs = sanitized_logs(root, &inventory, period)?;
+        return Ok(coverage_of_open(period, &logs, root));
+    }
     coverage_in(call, root, &inventory, period)
 }
 
@@ -104,18 +111,22 @@ pub(crate) fn coverage_of_all(
     root: &MemoryRoot,
 ) -> CommandResult<Vec<CoverageRow>> {
     let inventory = root.vault.scan(&HashMap::new())?.inventory;
-    newest_summary(call, root, &inventory)?;
+    let row = |Coverage { period, lines, covered, uncovered }| CoverageRow {
+        period,
+        lines,
+        covered,
+        uncovered: uncovered.len(),
+    };
+    if inventory.weekly.is_empty() && inventory.monthly.is_empty() {
+        return Ok(vec![row(coverage_of_period(call, root, None)?)]);
+    }
     let mut reader = LineageReader::open(call, root)?;
     let periods = inventory.weekly.keys().chain(inventory.monthly.keys());
-    let rows = periods.map(|&period| {
-        let Coverage { period, lines, covered, uncovered } =
-            period_coverage(period, &inventory, root, &mut reader)?;
-        Ok(CoverageRow { period, lines, covered, uncovered: uncovered.len() })
-    });
-    rows.collect()
+    periods.map(|&it| Ok(row(period_coverage(it, &inventory, root, &mut reader)?))).collect()
 }
 
-/// Returns the newest week with a summary, or the newest month if there is no week.
+/// Returns the newest week with a summary, or the newest month if there is no week; without either the week of the
+/// first log, as long as it has not ended.
 fn newest_summary(
     call: &Invocation,
     root: &MemoryRoot,
@@ -123,18 +134,21 @@ fn newest_summary(
 ) -> CommandResult<Period> {
     let week = inventory.weekly.keys().next_back().copied();
     let newest = week.or_else(|| inventory.monthly.keys().next_back().copied());
-    newest.ok_or_else(|| {
-        let first_log = inventory.logs.keys().next();
-        let first_end = first_log.map(|it| Period::containing(Grain::Week, it.date()).end());
-        let today = call.now.with_timezone(&root.settings.zone.name.0).date_naive();
-        match first_end.filter(|it| *it > today) {
-            Some(end) => CommandError::usage(format!(
-                "there are no summaries yet: the first week with logs ends on {end}"
-            ))
-            .hints_from(workspace::present_files(inventory)),
-            None => CommandError::usage("there are no summaries yet").hint("memoird compact"),
-        }
-    })
+    let first = inventory.logs.keys().next().map(|it| Period::containing(Grain::Week, it.date()));
+    newest
+        .or_else(|| first.filter(|it| root.is_open(call, inventory, *it)))
+        .ok_or_else(|| CommandError::usage("there are no summaries yet").hint("memoird compact"))
+}
+
+/// Returns the logs of a period.
+fn sanitized_logs(
+    root: &MemoryRoot,
+    inventory: &Inventory,
+    period: Period,
+) -> CommandResult<Vec<SanitizedLog>> {
+    let logs = inventory.logs_of(period).map(|(stem, _)| root.vault.read_log(stem));
+    let logs = logs.collect::<Result<Vec<_>, _>>()?.into_iter().flatten();
+    Ok(logs.map(|it| privacy::sanitize(&it, &root.rules)).collect())
 }
 
 /// Returns which log lines of a period its summary covers; for a day, the summary of its week.
@@ -158,8 +172,8 @@ fn period_coverage(
         }
         Grain::Day | Grain::Week => vec![period],
     };
-    for (stem, _) in sources.iter().flat_map(|it| inventory.logs_of(*it)) {
-        logs.extend(root.vault.read_log(stem)?.map(|it| privacy::sanitize(&it, &root.rules)));
+    for source in &sources {
+        logs.extend(sanitized_logs(root, inventory, *source)?);
     }
     for week in sources.into_iter().filter(|it| it.grain() == Grain::Week && *it != period) {
         logs.extend(quarantined_in_week(week, root)?);

@@ -17,8 +17,13 @@ pub(crate) fn sanitized_at(
 ) -> CommandResult<(String, FramedText, Option<String>)> {
     let Some(time) = as_of else {
         let (path, _) = root.resolve_file(&call.environment, file)?;
-        let bytes = root.vault.read(&path)?.ok_or_else(|| root.no_file(call, &path, file))?.bytes;
-        root.vault.read_text(&path)?;
+        let bytes = if let Some(found) = root.vault.read(&path)? {
+            root.vault.read_text(&path)?;
+            found.bytes
+        } else {
+            let text = root.open_period(call, &path)?;
+            text.ok_or_else(|| root.no_file(call, &path, file))?.into_bytes()
+        };
         let framed = root.sanitized_file(&path, &bytes);
         return Ok((path, framed, None));
     };

@@ -165,7 +165,8 @@ fn command_error(error: UndoError, zone: Tz) -> CommandError {
         error @ (UndoError::IsForget { .. }
         | UndoError::BeforeForget { .. }
         | UndoError::NoFilesWritten { .. }) => usage(error)
-            .hint("`memoird history` lists the runs; `memoird undo RUN` undoes another one"),
+            .hint("`memoird history` lists the runs")
+            .hint("`memoird undo RUN` undoes another one"),
         error @ UndoError::IsRepair { .. } => {
             usage(error).hint("the replaced files are kept in .memoird/quarantine")
         }

@@ -310,7 +310,6 @@ impl MemoryRoot {
         inventory: &Inventory,
         period: Period,
     ) -> CommandError {
-        let today = call.now.with_timezone(&self.settings.zone.name.0).date_naive();
         if period.grain() == Grain::Day {
             let logs = present_range("log", inventory.logs.keys().map(Stem::date));
             return CommandError::usage(format!("there is no log of {period}"))
@@ -326,7 +325,7 @@ impl MemoryRoot {
                 .hints_from(summaries)
                 .hint("`memoird status` shows what there is");
         }
-        if period.end() > today {
+        if self.is_open(call, inventory, period) {
             let what = format!("{period} has no summary yet: it ends on {}", period.last());
             return CommandError::usage(what).hints_from(present_files(inventory));
         }
@@ -337,6 +336,41 @@ impl MemoryRoot {
         } else {
             error.hint("`memoird compact` writes it after its weeks")
         }
+    }
+
+    /// Returns whether a period with logs has not ended.
+    pub(crate) fn is_open(&self, call: &Invocation, inventory: &Inventory, period: Period) -> bool {
+        let today = call.now.with_timezone(&self.settings.zone.name.0).date_naive();
+        period.end() > today && inventory.logs_of(period).next().is_some()
+    }
+
+    /// Returns what there is of a week or month that has no summary, because it has not ended; `None` for any other
+    /// file.
+    pub(crate) fn open_period(
+        &self,
+        call: &Invocation,
+        path: &str,
+    ) -> CommandResult<Option<String>> {
+        let kind = self.vault.layout().kind_of(path);
+        let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
+        let period = name.and_then(|it| it.parse::<Period>().ok());
+        let is_summary = matches!(kind, Some(FileKind::Weekly | FileKind::Monthly));
+        let Some(period) = period.filter(|_| is_summary) else { return Ok(None) };
+        let inventory = self.vault.scan(&HashMap::new())?.inventory;
+        if !self.is_open(call, &inventory, period) {
+            return Ok(None);
+        }
+        let logs: Vec<&str> = inventory.logs_of(period).map(|(stem, _)| stem.as_str()).collect();
+        let last = period.last();
+        let mut text = format!(
+            "{period} is open until {last}; its summary is written after that.\n\nSo far:\n- {}: {}\n",
+            counted(logs.len(), "log", "logs"),
+            logs.join(", ")
+        );
+        for there in present_files(&inventory) {
+            text.extend(["- ", &there, "\n"]);
+        }
+        Ok(Some(text))
     }
 
     fn framed_file(&self, path: &str, text: &str) -> FramedText {
@@ -473,7 +507,8 @@ pub(crate) fn no_such_file(named: &str) -> CommandError {
         return CommandError::usage(error);
     }
     CommandError::usage(format!("there is no `{named}`"))
-        .hint("name a path, a period (2026-W14), or a memory; `memoird status` shows what there is")
+        .hint("name a path, a period (2026-W14), or a memory")
+        .hint("`memoird status` shows what there is")
 }
 
 /// Returns an absolute path relative to `root`, with `..` resolved by name; `None` if it is outside.
@@ -545,7 +580,7 @@ impl From<config::ConfigError> for CommandError {
 
 impl From<PrivacyPolicyError> for CommandError {
     fn from(error: PrivacyPolicyError) -> Self {
-        let hint = format!("fix {}, then run `memoird status`", error.file.display());
+        let hint = format!("once {} is right: memoird status", error.file.display());
         Self::config(error).hint(hint)
     }
 }
@@ -569,7 +604,7 @@ impl From<LineageError> for CommandError {
             }
             LineageError::SymbolicLink { .. } => {
                 return Self::data(error).hint(
-                    "replace it with the file it points to, or remove it, then run `memoird rebuild`",
+                    "once it is removed, or replaced by the file it points to: memoird rebuild",
                 );
             }
             _ => CommandErrorKind::Data,

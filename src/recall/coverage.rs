@@ -77,16 +77,43 @@ pub(crate) fn coverage(
     let items = lineage.items_of(path)?;
     let cited: Vec<Citation> = items.into_iter().filter_map(|it| it.citation).collect();
     let left_out = lineage.uncovered_lines(path)?;
-    let uncovered = uncovered_lines(logs, &cited, &left_out);
-    let lines = logs.iter().map(|log| content_lines(log).count()).sum();
-    let told = uncovered.into_iter().map(|(log, line, reason)| UncoveredLine {
+    Ok(coverage_without(period, logs, uncovered_lines(logs, &cited, &left_out), sources))
+}
+
+/// The reason of lines whose period has no summary, because it has not ended.
+pub(crate) const NOT_ENDED: &str = "not summarized yet";
+
+/// Returns the coverage of a period without a summary, because it has not ended.
+pub(crate) fn coverage_of_open(
+    period: Period,
+    logs: &[SanitizedLog],
+    sources: &dyn TraceSources,
+) -> Coverage {
+    let mut uncovered = uncovered_lines(logs, &[], &BTreeMap::new());
+    for (.., reason) in &mut uncovered {
+        if *reason == OmissionReason::OverBudget.name() {
+            NOT_ENDED.clone_into(reason);
+        }
+    }
+    coverage_without(period, logs, uncovered, sources)
+}
+
+/// Returns the coverage of a period all of whose lines but these are covered.
+fn coverage_without(
+    period: Period,
+    logs: &[SanitizedLog],
+    uncovered: Vec<(&SanitizedLog, &SanitizedLine, String)>,
+    sources: &dyn TraceSources,
+) -> Coverage {
+    let lines: usize = logs.iter().map(|log| content_lines(log).count()).sum();
+    let uncovered = uncovered.into_iter().map(|(log, line, reason)| UncoveredLine {
         path: sources.path_of(log.stem()),
         line: line.number(),
         text: line.text().to_owned(),
         reason,
     });
-    let told: Vec<_> = told.collect();
-    Ok(Coverage { period: period.to_string(), lines, covered: lines - told.len(), uncovered: told })
+    let uncovered: Vec<_> = uncovered.collect();
+    Coverage { period: period.to_string(), lines, covered: lines - uncovered.len(), uncovered }
 }
 
 /// Returns the lines that no citation contains, each with a reason.

@@ -142,7 +142,9 @@ pub(crate) fn note_lines(text: &str) -> Vec<(usize, String)> {
         let plain = line.trim();
         let is_rule = plain.chars().all(|it| "-*_= |:".contains(it));
         if !is_rule && !plain.starts_with(['#', '<']) {
-            let words = plain.trim_start_matches(['-', '*', '+']).trim_start();
+            // Not the stars of a label: `**Why:** it is tested`.
+            let item = plain.strip_prefix(['-', '*', '+']).filter(|it| it.starts_with(' '));
+            let words = item.unwrap_or(plain).trim_start();
             found.push((before + n + 1, truncate(&one_line(words), CHARS_MAX)));
         }
     }
@@ -223,7 +225,7 @@ impl SessionStore<'_> {
         let written = own.map(|(n, it)| (n, self.rules.sanitize_output(&it)));
         written
             .filter(|(_, it)| {
-                !logged.contains_line(&paths, it)
+                !logged.contains_line(&paths, &without_markup(it))
                     && !self.rules.is_forgotten_everywhere(it)
                     && seen.insert(it.clone())
             })
@@ -286,9 +288,9 @@ fn import_header(program: NotesProgram, name: &str) -> String {
     format!("{}{}, `{name}`", log::IMPORTED_TITLE, program.name())
 }
 
-/// Returns a line of a log without its bullet and its citation.
+/// Returns a line without its bullet, the stars of a label and its citation.
 fn without_markup(line: &str) -> String {
-    let words = line.trim().trim_start_matches(['-', '*', '+', '>']).trim_start();
+    let words = line.trim().trim_start_matches(['-', '*', '+', '>', ' ']);
     let words =
         words.rsplit_once(" [CMEM-").filter(|it| it.1.ends_with(']')).map_or(words, |it| it.0);
     words.to_owned()

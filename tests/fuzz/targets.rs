@@ -130,6 +130,7 @@ pub fn draft(bytes: &[u8]) {
     let input = DigestInput {
         logs: &logs,
         states_from: NaiveDate::MIN,
+        model: &extractive::ModelReading::default(),
         held: &[],
         shown: &str::to_owned,
         entries: &[],

@@ -275,7 +275,8 @@ fn items_of_a_vanished_log_stay_and_are_marked() {
     insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W11", "--force"]), @r"
     $ memoird compact --period 2026-W11 --force
     ! error: weekly 2026-W11 has no source, so it cannot be made; its file stays as it is
-    !   hint: restore its logs first; `memoird status` lists the missing ones
+    !   hint: restore its logs first
+    !   try: memoird status  # lists the missing ones
     [exit 2]
     ");
     let args = ["compact", "--period", "2026-W30", "--force", "--dry-run"];
@@ -312,7 +313,7 @@ fn a_mass_disappearance_pauses_until_the_files_are_back() {
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
     ! error: 37 of 99 known files are gone (memory/2026-01-05.md, memory/2026-01-06.md, memory/2026-01-07.md, and 34 more); nothing was done
-    !   hint: restore the files, then run `memoird compact`
+    !   try: memoird compact  # once the files are restored
     !   try: memoird compact --accept-missing  # if they are gone for good
     [exit 65]
     ");

@@ -106,11 +106,85 @@ fn mistakes_are_named_in_their_own_words() {
             "error: `tier:foo`: there is no tier of this name (daily, ",
         ),
         (&["search", "after:soon"], "`after:` needs a day, week or month"),
+        (&["search", "x", "--since", "soon"], "`soon` names no days (expected 2026-11-21,"),
+        (&["usage", "--since", "soon"], "`soon` names no days (expected 2026-11-21,"),
+        (
+            &["show", "WISDOM.md", "--as-of", "soon"],
+            "\n  try: memoird show WISDOM.md --as-of \"1 day ago\"\n",
+        ),
+        (
+            &["correct", "2026-03-03:3", "x"],
+            "memoird does not change logs; edit line 3 yourself, or correct the items derived from it\n  \
+             try: memoird correct memory/weekly/2026-W10.md:11 \"TEXT\"\n",
+        ),
     ] {
         let failed = root.run(args);
         assert_eq!(failed.code, 2, "{failed}");
         assert!(failed.stderr.contains(expected), "{failed}");
     }
+}
+
+#[test]
+fn answers_are_in_plain_words() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    for (args, expected) in [
+        (
+            &["trace", "2026-03-03:3"][..],
+            "\n├─ memory/weekly/2026-W10.md:11  Importer: Importer v2 shipped, 3.2 s per GB  (2026-04-13, run 1,",
+        ),
+        (&["status"], "\ndaemon    not running; `memoird run` starts it\n"),
+        (&["doctor"], "\nok    citations            8 cited lines found in their logs\n"),
+        (&["doctor"], "\n! all checks passed\n"),
+        (
+            &["service", "status"],
+            "unit      not installed; `memoird service install` installs it\n",
+        ),
+        (&["service", "status"], "\nservice   unknown ("),
+        (
+            &["show", "2026-W16"],
+            "2026-W16 is open until 2026-04-19; its summary is written after that.\n",
+        ),
+        (
+            &["coverage", "2026-W16"],
+            "! 2026-W16: 1 line so far, not summarized yet; 2026-W16 is open until",
+        ),
+    ] {
+        let done = root.run(args).ok();
+        assert!(done.to_string().contains(expected), "{done}");
+    }
+}
+
+#[test]
+fn the_home_folder_becomes_no_memory_folder_by_accident() {
+    let root = Root::empty("here");
+    let home = root.home("");
+    for args in [&["init", "."][..], &["init", home.to_str().unwrap()], &["init", "/", "--dry-run"]]
+    {
+        let mut command = root.command(args);
+        command.current_dir(&home);
+        let refused = root.finish(command, args);
+        assert!(refused.stderr.contains("everything below it would belong"), "{refused}");
+        assert_eq!(refused.code, 2);
+    }
+    assert!(!root.home("memoird.yaml").exists());
+    root.write("../memory/2026-04-10.md", "- Chose SQLite\n");
+    root.run(&["init", home.to_str().unwrap()]).ok();
+}
+
+#[test]
+fn a_search_that_finds_nothing_names_the_other_folders() {
+    let root = Root::small();
+    for folder in ["first", "second"] {
+        root.run(&["init", root.home(folder).to_str().unwrap()]).ok();
+    }
+    let args = ["search", "sail"];
+    let mut command = root.command(&args);
+    command.current_dir(root.home(""));
+    let found = root.finish(command, &args);
+    assert!(found.stderr.contains("second"), "{found}");
+    let named = root.run(&["search", "sail", "--root", root.home("first").to_str().unwrap()]).ok();
+    assert!(!named.stderr.contains("second"), "{named}");
 }
 
 #[test]
@@ -164,8 +238,6 @@ fn dates_may_be_words() {
     assert_eq!(shown.stdout, root.run(&["show", "WISDOM.md"]).ok().stdout);
     let before = root.run(&["show", "WISDOM.md", "--as-of", "last month"]);
     assert!(before.stderr.contains("its history begins on 2026-04-13"), "{before}");
-    let unknown = root.run(&["search", "x", "--since", "soon"]);
-    assert!(unknown.stderr.contains("`soon` names no days (expected 2026-11-21,"), "{unknown}");
 }
 
 #[test]

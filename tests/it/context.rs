@@ -219,3 +219,23 @@ fn the_last_day_does_not_bring_back_what_a_person_deleted() {
     );
     assert!(!context(&root, &[]).contains("buoy list"), "the words that were deleted");
 }
+
+#[test]
+fn what_was_done_since_is_not_open_and_what_is_due_comes_first() {
+    let root = root_with(
+        "done",
+        "# W\n\nLast compacted: 2026-04-09\n\n---\n\n## Open\n\n- Order the new charts (2026-04-09)\n\
+         - Send the redirect list to Ines (2026-04-08)\n- Renew the licence by 10 April (2026-04-02)\n",
+    );
+    root.write(
+        "memory/2026-04-12.md",
+        "- TODO: call the sailmaker about the jib\n- Sent the redirect list to Ines\n\
+         - Called the sailmaker about the jib, ready on Friday\n- [x] Pay the mooring\n",
+    );
+    let text = context(&root, &[]);
+    let open = "# Blockers and open items\n\
+        - Renew the licence by 10 April (overdue since 2026-04-10, open for 11 days)\n\
+        - Order the new charts (open for 4 days)\n\n";
+    assert!(text.contains(open), "{text}");
+    assert!(text.contains("\n- done: Pay the mooring\n"), "{text}");
+}

@@ -377,7 +377,7 @@ fn a_missing_memory_folder_is_not_treated_as_empty() {
     insta::assert_snapshot!(root.run(&["compact"]), @r"
     $ memoird compact
     ! error: the memory folder `~/mara/memory` is missing, but 64 of its logs are recorded; nothing was done
-    !   hint: mount the folder or move it back, then run `memoird compact`
+    !   try: memoird compact  # once the folder is mounted or moved back
     [exit 65]
     ");
     assert!(!root.path("memory").exists());

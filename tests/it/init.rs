@@ -137,7 +137,7 @@ fn folders_that_cannot_be_roots_are_refused() {
     command.current_dir(root.home(""));
     insta::assert_snapshot!(root.finish(command, &["init"]), @r"
     $ memoird init
-    ! error: cannot use `~` as a memory folder
+    ! error: cannot use `~` as a memory folder: everything below it would belong to the folder
     !   try: memoird init ~/agents/NAME  # name a folder
     [exit 2]
     ");
@@ -221,7 +221,7 @@ fn an_existing_configuration_keeps_its_text() {
     insta::assert_snapshot!(root.run(&["init", "third"]), @r"
     $ memoird init third
     ! error: ~/.config/memoird/config.yaml: engin: unknown key, did you mean engine?
-    !   hint: correct ~/.config/memoird/config.yaml, then `memoird status`
+    !   try: memoird status  # once ~/.config/memoird/config.yaml is right
     [exit 78]
     ");
     assert!(!root.path("third").exists());
@@ -271,19 +271,23 @@ fn before_the_first_week_has_ended_each_answer_says_when_it_does() {
         "{ready}"
     );
     root.run_with_digest(&["compact"]).ok();
-    insta::assert_snapshot!(root.run(&["coverage"]), @r"
+    insta::assert_snapshot!(root.run(&["coverage"]).ok(), @r"
     $ memoird coverage
-    ! error: there are no summaries yet: the first week with logs ends on 2026-04-20
-    !   try: memoird show WISDOM.md  # shows what lasts
-    [exit 2]
+    ! 2026-W16: 1 line so far, not summarized yet; 2026-W16 is open until 2026-04-19
+    ! `memoird show 2026-W16` says what there is until then
     ");
-    root.run(&["show", "WISDOM.md"]).ok();
-    insta::assert_snapshot!(root.run(&["show", "2026-W16"]), @r"
+    insta::assert_snapshot!(root.run(&["show", "2026-W16"]).ok(), @r"
     $ memoird show 2026-W16
-    ! error: 2026-W16 has no summary yet: it ends on 2026-04-19
-    !   try: memoird show WISDOM.md  # shows what lasts
-    [exit 2]
+    2026-W16 is open until 2026-04-19; its summary is written after that.
+
+    So far:
+    - 1 log: 2026-04-13
+    - `memoird show WISDOM.md` shows what lasts
     ");
+    root.run(&["coverage", "--all"]).ok();
+    let open = root.run(&["coverage", "2026-04-13", "--json"]).ok().json_as("coverage");
+    assert_eq!(open["uncovered"][0]["reason"], "not summarized yet");
+    root.run(&["show", "2026-W16", "--json"]).ok().json_as("show");
     // Whoever calls it again is told what there is.
     fs::remove_file(root.path("memoird.yaml")).unwrap();
     let again = root.run(&["init"]).ok();

@@ -56,7 +56,8 @@ fn files_that_are_not_memory_files_are_not_shown() {
     insta::assert_snapshot!(root.run(&["show", "memory/.decisions.jsonl"]), @r"
     $ memoird show memory/.decisions.jsonl
     ! error: there is no `memory/.decisions.jsonl`
-    !   hint: name a path, a period (2026-W14), or a memory; `memoird status` shows what there is
+    !   hint: name a path, a period (2026-W14), or a memory
+    !   try: memoird status  # shows what there is
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["show", "/etc/passwd"]), @r"
@@ -81,7 +82,8 @@ fn files_that_are_not_memory_files_are_not_shown() {
     insta::assert_snapshot!(root.run(&["show", "nothing"]), @r"
     $ memoird show nothing
     ! error: there is no `nothing`
-    !   hint: name a path, a period (2026-W14), or a memory; `memoird status` shows what there is
+    !   hint: name a path, a period (2026-W14), or a memory
+    !   try: memoird status  # shows what there is
     [exit 2]
     ");
     insta::assert_snapshot!(root.run(&["show", "memory"]), @r"

@@ -77,7 +77,8 @@ fn errors_name_what_can_be_traced_instead() {
     insta::assert_snapshot!(root.run(&["trace", "memory/nothing.md:3"]), @r"
     $ memoird trace memory/nothing.md:3
     ! error: there is no `memory/nothing.md`
-    !   hint: name a path, a period (2026-W14), or a memory; `memoird status` shows what there is
+    !   hint: name a path, a period (2026-W14), or a memory
+    !   try: memoird status  # shows what there is
     [exit 2]
     ");
 }

@@ -20,7 +20,7 @@ use crate::{
         DistillInput, Distillation, Engine, EngineDraft, EngineError, ExtractInput, Extraction,
         SummaryInput,
         extractive::{
-            self, DigestExplanation, ExplainedStatement, ExplainedUnit, Extractive,
+            self, DigestExplanation, DigestOutcome, ExplainedStatement, ExplainedUnit, Extractive,
             SummaryExplanation,
         },
     },
@@ -157,6 +157,9 @@ fn print_digest(explanation: &DigestExplanation, ui: &Ui) {
         ui.heading("Left out, best first");
         let rows: Vec<_> = left_out.iter().map(|it| row(it, Some(it.why.label()))).collect();
         ui.table(&["VALUE", "WORTH", "LINE", "SECTION", "WHY", "TEXT"], &rows);
+        if left_out.iter().any(|it| matches!(it.why, DigestOutcome::HeldByChecks(_))) {
+            ui.note("`memoird show DAY --origins` shows who wrote the lines of a held one, and `memoird review list` what waits for you");
+        }
     }
 }
 

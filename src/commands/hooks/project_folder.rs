@@ -119,7 +119,7 @@ fn folder_for_project(config: &Config, dir: &Path, project: &Path) -> CommandRes
     };
     names.map(|it| dir.join(it)).find(is_free).ok_or_else(|| {
         let what = format!("no folder name is free in `{}` for `{name}`", dir.display());
-        CommandError::cannot_write(what).hint("run `memoird init DIR` in the project")
+        CommandError::cannot_write(what).hint("in the project: memoird init DIR")
     })
 }
 

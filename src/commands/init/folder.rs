@@ -149,11 +149,16 @@ pub(super) fn target_folder(
     let general = needs_folder.then(|| general_folder(call)).flatten();
     let named = args.dir.as_deref().or(workspace.as_deref()).or(global.root.as_deref());
     let named = named.or(general.as_deref());
-    if named.is_none() && is_home {
-        let what = format!("cannot use `{}` as a memory folder", here.display());
-        return Err(CommandError::usage(what).hint("name a folder: `memoird init ~/agents/NAME`"));
-    }
     let absolute = call.environment.absolute(named.unwrap_or(here), here);
+    let absolute: PathBuf = absolute.components().collect();
+    let is_set_up = absolute.join(ROOT_FILE_NAME).is_file();
+    let has_logs = || has_log(&absolute) || has_log(&absolute.join("memory"));
+    if (named.is_none() && is_home) || (is_too_wide(&absolute, call) && !is_set_up && !has_logs()) {
+        let what = format!("cannot use `{}` as a memory folder", absolute.display());
+        let why = "everything below it would belong to the folder";
+        return Err(CommandError::usage(format!("{what}: {why}"))
+            .hint("name a folder: `memoird init ~/agents/NAME`"));
+    }
     if let Some(file) = absolute.ancestors().find(|it| it.exists()).filter(|it| !it.is_dir()) {
         let folder = file.parent().filter(|it| has_log(it) || it.join(ROOT_FILE_NAME).is_file());
         let hint = match folder {
@@ -178,6 +183,13 @@ pub(super) fn target_folder(
         },
     )?;
     Ok(path)
+}
+
+/// Returns whether a folder is the home folder or the root of the file system.
+fn is_too_wide(path: &Path, call: &Invocation) -> bool {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let home = &call.environment.home;
+    path.parent().is_none() || path == home.canonicalize().unwrap_or_else(|_| home.clone())
 }
 
 /// Returns the memory folder for what belongs to no project, which need not exist yet; `None` if there are several.

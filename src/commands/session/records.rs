@@ -141,7 +141,7 @@ fn record_bytes(root: &MemoryRoot, id: &str) -> CommandResult<(String, Vec<u8>)>
     let stem = name.parse::<Stem>().ok().filter(Stem::is_session);
     let stem = stem.ok_or_else(|| {
         CommandError::usage(format!("`{id}` is not the name of a record"))
-            .hint("a name like CMEM-20260402-101500; `memoird session list` lists them all")
+            .hint("`memoird session list` lists them all, with names like CMEM-20260402-101500")
     })?;
     let path = root.vault.layout().source_path(&stem);
     let found = root

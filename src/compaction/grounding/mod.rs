@@ -56,6 +56,7 @@ use crate::{
     memory::{
         address::{Address, Citation, Stem},
         atom::{self, Atom, AtomKind},
+        authorship::OriginReason,
         item::{Item, SummarySection},
         log::TextOrigin,
     },
@@ -261,6 +262,26 @@ pub fn is_external<S: LineLookup + ?Sized>(
     lines().next()?;
     let cited = lines().flat_map(SanitizedLine::texts_by_origin);
     Some(DerivedWording::of(text, cited).is_external)
+}
+
+/// Returns what is wrong with a text that is only in external words, worded for whoever is to correct it.
+pub(super) fn external_fault<S: LineLookup + ?Sized>(
+    text: &str,
+    citation: &Citation,
+    sources: &S,
+) -> Option<String> {
+    if is_external(text, citation, sources) != Some(true) {
+        return None;
+    }
+    let cited = citation.addresses().filter_map(|it| sources.line(&it.stem, it.line));
+    let reasons: BTreeSet<&str> =
+        cited.filter_map(SanitizedLine::origin_reason).map(OriginReason::name).collect();
+    let reasons: Vec<&str> = reasons.into_iter().collect();
+    Some(format!(
+        "what it says is in nobody's own words ({}): cite a line in somebody's own words that says \
+         so, or leave the item out",
+        reasons.join(", ")
+    ))
 }
 
 /// Whose words a draft is in.

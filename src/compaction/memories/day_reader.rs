@@ -17,7 +17,7 @@ use crate::compaction::{
     cited_records::CitedRecords,
     error::{JobFailure, ask_engine},
     grounding::{
-        self, LineLookup as _,
+        self,
         people::{self, LogsWithPeople},
     },
     journal::commit::RecordedChanges,
@@ -33,13 +33,12 @@ use crate::{
     engine::{Engine, ExtractInput, Extraction, MemoryDraft, StatementDraft},
     memory::{
         address::{Address, Citation, Stem},
-        authorship::OriginReason,
         decision::Decisions,
         item::Item,
         statement,
         typed::{MemoryType, TypedMemory},
     },
-    privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLine, SanitizedLog},
+    privacy::{self, FileNameSecrets, PrivacyRules, SanitizedLog},
     store::{
         db::lineage::{record::LogRecord, review::QuarantineRecord},
         fs::{
@@ -335,18 +334,10 @@ impl DayContext<'_> {
         let lines = self.with_people(&logs);
         check_statement(draft, &lines, self.is_known_topic(&draft.topic))
             .map_err(|it| it.reason)?;
-        if grounding::is_external(&draft.text, &draft.citation, &*logs) != Some(true) {
-            return Ok(());
+        match grounding::external_fault(&draft.text, &draft.citation, &*logs) {
+            Some(fault) => Err(fault),
+            None => Ok(()),
         }
-        let cited = draft.citation.addresses().filter_map(|it| (*logs).line(&it.stem, it.line));
-        let reasons: BTreeSet<&str> =
-            cited.filter_map(SanitizedLine::origin_reason).map(OriginReason::name).collect();
-        let reasons: Vec<&str> = reasons.into_iter().collect();
-        Err(format!(
-            "what it says is in nobody's own words ({}): cite a line in somebody's own words that \
-             says so, or leave the item out",
-            reasons.join(", ")
-        ))
     }
 
     /// Returns whether a memory is about a topic.

@@ -4,7 +4,10 @@
 
 use super::{
     memory_match,
-    topics::{NewNames, TopicWriter, ends_with_topic, is_line_in, with_former_value, with_older},
+    topics::{
+        LASTING_STATEMENTS_MAX, NewNames, TopicWriter, ends_with_topic, is_line_in,
+        with_former_value, with_older,
+    },
 };
 use crate::{
     compaction::{
@@ -191,7 +194,8 @@ impl TopicWriter<'_> {
         let is_retired = |it: &[(StatementKind, Item)]| it.iter().any(is_stop);
         let newer: Vec<_> = newer.collect();
         let (is_over, was_over) = (is_retired(&newer), is_retired(&new));
-        with_older(newer, with_older(new, older, was_over), is_over)
+        let all = with_older(new, older, was_over, LASTING_STATEMENTS_MAX);
+        with_older(newer, all, is_over, LASTING_STATEMENTS_MAX)
     }
 }
 

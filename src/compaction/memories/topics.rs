@@ -39,8 +39,11 @@ use crate::{
     },
 };
 
-/// The most statements of a kind with those of older logs.
+/// The most statements of a kind with those of older logs, if it passes: of how things are the newest say most.
 const STATEMENTS_MAX: usize = 12;
+
+/// The same for what a model picked of kinds that last: a rule does not end because there are newer ones.
+pub(super) const LASTING_STATEMENTS_MAX: usize = 100;
 
 /// The longest `name` and `description`, in characters, as the schema has it.
 const LINE_CHARS_MAX: usize = 120;
@@ -138,7 +141,12 @@ impl TopicWriter<'_> {
             let older = known.map(|it| self.older_statements(it)).transpose()?.unwrap_or_default();
             let by_model = known.map(|it| self.recent_of_model(it)).unwrap_or_default();
             let [older, by_model] = self.without_ended(known, [older, by_model], topics);
-            let statements = with_older(with_those_of_model(new.collect(), by_model), older, false);
+            let statements = with_older(
+                with_those_of_model(new.collect(), by_model),
+                older,
+                false,
+                STATEMENTS_MAX,
+            );
             let memory =
                 self.memory(topic.kind, &topic.name, &topic.description, known, &mut names);
             self.add_file(memory, known, statements, files, recorded)?;
@@ -151,7 +159,7 @@ impl TopicWriter<'_> {
         for memory in self.memories.iter().filter(is_over) {
             let all = [self.older_statements(memory)?, self.recent_of_model(memory)];
             let [older, by_model] = self.without_ended(Some(memory), all, topics);
-            let statements = with_older(by_model, older, false);
+            let statements = with_older(by_model, older, false, STATEMENTS_MAX);
             let says =
                 |it: &(StatementKind, Item)| is_beginning_of(&memory.description, &it.1.text);
             // A description does not outlive what it says.
@@ -592,11 +600,12 @@ pub(super) fn ends_with_topic(kind: StatementKind) -> bool {
 }
 
 /// Returns new statements with those older ones that still hold: no new one has their label or words, and their topic
-/// was not stopped. Of each kind the newest ones stay.
+/// was not stopped. Of each kind the newest ones stay, of kinds that last at most `lasting_max`.
 pub(super) fn with_older(
     new: Vec<(StatementKind, Item)>,
     mut older: Vec<(StatementKind, Item)>,
     is_stopped: bool,
+    lasting_max: usize,
 ) -> Vec<(StatementKind, Item)> {
     let mut said = SeenStatements::default();
     for (_, item) in &new {
@@ -619,7 +628,7 @@ pub(super) fn with_older(
         .filter(|(kind, _)| {
             let count = counts.entry(*kind).or_default();
             *count += 1;
-            *count <= STATEMENTS_MAX
+            *count <= if kind.is_lasting() { lasting_max } else { STATEMENTS_MAX }
         })
         .collect();
     kept.reverse();

@@ -26,8 +26,8 @@ use crate::{
     config::root::RootSettings,
     engine::{
         extractive::{
-            self, Digest, DigestExplanation, DigestInput, DigestOutcome, HeldBullet, ModelReading,
-            ModelStatement, SeenStatements, TopicMemory,
+            self, Digest, DigestExplanation, DigestInput, DigestOutcome, FailedCheck, HeldBullet,
+            ModelReading, ModelStatement, SeenStatements, TopicMemory,
         },
         model::is_model_engine_id,
     },
@@ -415,17 +415,22 @@ impl WisdomEdit<'_> {
             };
             (self.is_deleted)(citation) || entries.iter().any(is_taken_over)
         };
-        let is_sound = |text: &str, citation: &Citation| {
-            self.check_grounding("", text, citation).is_ok()
-                && !self.is_external_only("", text, citation)
-                && privacy::suspicious_lines(text).is_empty()
-                && !hedge::is_guess(text)
+        let failed_check = |text: &str, citation: &Citation| {
+            if self.check_grounding("", text, citation).is_err() {
+                Some(FailedCheck::Unsupported)
+            } else if self.is_external_only("", text, citation) {
+                Some(FailedCheck::External)
+            } else if !privacy::suspicious_lines(text).is_empty() {
+                Some(FailedCheck::Quarantined)
+            } else {
+                hedge::is_guess(text).then_some(FailedCheck::Guess)
+            }
         };
         let kept_out = |text: &str, citation: &Citation, own: &Citation| {
             if is_decided(own) {
                 return Some(DigestOutcome::KeptOutByPerson);
             }
-            (!is_sound(text, citation)).then_some(DigestOutcome::HeldByChecks)
+            failed_check(text, citation).map(DigestOutcome::HeldByChecks)
         };
         choose(&DigestInput {
             logs: self.logs,
@@ -437,7 +442,7 @@ impl WisdomEdit<'_> {
             notes,
             kept_out: &kept_out,
             kept_out_of_memory: &|kind, text, citation, own| {
-                is_out_of_memory(kind, own) || !is_sound(text, citation)
+                is_out_of_memory(kind, own) || failed_check(text, citation).is_some()
             },
             room: max_chars.saturating_sub(file.chars_without_bullets()),
         })

@@ -260,7 +260,7 @@ impl<'c, 'a> WisdomEditor<'c, 'a> {
                 entries: &entries,
                 memories: &shown,
                 categories: &wisdom.categories,
-                check: &|op| edit.check(file, op).map_err(|it| it.to_string()),
+                check: &|op| edit.check(file, op),
             })
         })?;
         let before = file.clone();
@@ -658,16 +658,24 @@ impl WisdomEdit<'_> {
     }
 
     /// Returns what is wrong with an operation.
-    fn check(&self, file: &WisdomFile, op: &WisdomOp) -> Result<(), Violation> {
-        match op {
+    fn check(&self, file: &WisdomFile, op: &WisdomOp) -> Result<(), String> {
+        let (title, text, citation) = match op {
             WisdomOp::Add { title, text, citation, .. } => {
-                self.check_grounding(title, text, citation)
+                self.check_grounding(title, text, citation).map_err(|it| it.to_string())?;
+                (title, text, citation)
             }
             WisdomOp::Merge { id, words: Some((title, text)), citation, .. } => {
                 self.check_merged(file, id, (title, text), citation)
+                    .map_err(|it| it.to_string())?;
+                (title, text, citation)
             }
-            WisdomOp::Merge { .. } | WisdomOp::Drop { .. } => Ok(()),
+            WisdomOp::Merge { .. } | WisdomOp::Drop { .. } => return Ok(()),
+        };
+        if !self.is_external_only(title, text, citation) {
+            return Ok(());
         }
+        let words = grounding::entry_words(title, text);
+        grounding::external_fault(&words, citation, self.logs).map_or(Ok(()), Err)
     }
 
     /// Checks the new words of an entry against the new lines, or together with its old ones.

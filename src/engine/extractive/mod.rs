@@ -33,12 +33,13 @@ mod tokens;
 mod wisdom;
 mod worth;
 
+pub use self::statements::finished_tasks::{DatedLine, OpenTask, due_day, finished_tasks};
 pub(crate) use self::statements::{replacement, word_list::WordList};
 pub use self::wisdom::{
     digest::{
         Digest, DigestBullet, DigestExplanation, DigestInput, DigestOutcome, ExplainedStatement,
-        FiledTopics, HeldBullet, ModelReading, ModelStatement, ReadStatements, StatementPlace,
-        TopicMemory,
+        FailedCheck, FiledTopics, HeldBullet, ModelReading, ModelStatement, ReadStatements,
+        StatementPlace, TopicMemory,
         contradictions::{IsEndedBy, NoteContradiction},
         labelled_value::{LABEL_VALUES_MAX, LabelledValue},
     },

@@ -321,12 +321,16 @@ fn parse_operation(
             reason,
             citation: citation()?,
         }),
-        "merge" => Ok(WisdomOp::Merge {
-            id: existing_id(id)?,
-            words: some(title).map(one_line).zip(some(text).map(one_line)),
-            reason,
-            citation: citation()?,
-        }),
+        "merge" => {
+            let id = existing_id(id)?;
+            let (title, text) = (some(title).map(one_line), some(text).map(one_line));
+            // What it leaves out stays as it is.
+            let entry = input.entries.iter().find(|it| it.id() == Some(&id));
+            let words = entry.filter(|_| title.is_some() || text.is_some()).map(|entry| {
+                (title.unwrap_or(entry.title.clone()), text.unwrap_or(entry.text.clone()))
+            });
+            Ok(WisdomOp::Merge { id, words, reason, citation: citation()? })
+        }
         "drop" => Ok(WisdomOp::Drop { id: existing_id(id)?, reason }),
         _ => Err("`op` must be one of add, merge, drop".to_owned()),
     }

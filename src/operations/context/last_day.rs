@@ -15,7 +15,7 @@ use crate::{
         },
     },
     memory::{
-        address::{Citation, Stem},
+        address::{Address, Citation, Stem},
         decision::Decisions,
         item::{Item, SummarySection},
         log::TextOrigin,
@@ -24,7 +24,7 @@ use crate::{
     },
     operations::{error::CommandResult, workspace::MemoryRoot},
     privacy::{self, SanitizedLine, SanitizedLog},
-    recall::context::blocks::SourcedBullet,
+    recall::context::blocks::{SourcedBullet, ticked},
 };
 
 /// The characters of the bullets to aim at, and the most: of the day, and of what it ended with.
@@ -52,6 +52,8 @@ pub(super) struct LastDay {
     pub(super) bullets: Vec<SourcedBullet>,
     /// Blockers and open items.
     pub(super) open: Vec<SourcedBullet>,
+    /// The logs of the last days, oldest first.
+    pub(super) logs: Vec<SanitizedLog>,
 }
 
 impl LastDay {
@@ -86,7 +88,7 @@ pub(super) fn last_day(
     let period = Period::containing(Grain::Week, day);
     let newest = without_barred(root, newest_days(&logs), is_known)?;
     let counts = corpus.counts(period);
-    let mut found = LastDay { day, bullets: Vec::new(), open: Vec::new() };
+    let mut found = LastDay { day, bullets: Vec::new(), open: Vec::new(), logs: Vec::new() };
     let end: Vec<SanitizedLog> = newest.iter().map(end_of).collect();
     for (logs, target_chars, limit_chars) in
         [(&newest, CHARS, CHARS_MAX), (&end, END_CHARS, END_CHARS_MAX)]
@@ -108,7 +110,8 @@ pub(super) fn last_day(
             }
         }
     }
-    Ok(Some(found).filter(|it| !it.bullets.is_empty() || !it.open.is_empty()))
+    found.logs = logs;
+    Ok(Some(found))
 }
 
 /// Returns a log with its headings and the lines of its last part alone. That begins with a block or an item of a list,
@@ -171,15 +174,22 @@ fn newest_days(logs: &[SanitizedLog]) -> &[SanitizedLog] {
     &logs[from..]
 }
 
-/// Returns an item as it is shown; `None` if others wrote it, or it looks like an attack.
+/// Returns an item as it is shown, a ticked task as done; `None` if others wrote it, or it looks like an attack.
 fn bullet(root: &MemoryRoot, logs: &[SanitizedLog], item: Item) -> Option<SourcedBullet> {
+    let line_at =
+        |at: &Address| logs.iter().find(|it| *it.stem() == at.stem).and_then(|it| it.line(at.line));
     let is_own = |citation: &Citation| {
         citation.addresses().all(|at| {
-            let line = logs.iter().find(|it| *it.stem() == at.stem).and_then(|it| it.line(at.line));
+            let line = line_at(&at);
             line.is_some_and(|it| it.origin() != TextOrigin::External && !it.is_quarantined())
         })
     };
-    let text = root.rules.sanitize_output(&item.text);
+    let is_ticked = |citation: &Citation| {
+        let line = |at| line_at(&at).is_some_and(|it| ticked(it.kind()) == Some(true));
+        citation.addresses().all(line)
+    };
+    let done = if item.citation.as_ref().is_some_and(is_ticked) { "done: " } else { "" };
+    let text = format!("{done}{}", root.rules.sanitize_output(&item.text));
     let is_shown = item.citation.as_ref().is_some_and(is_own)
         && privacy::suspicious_lines(&text).is_empty()
         && !root.rules.is_forgotten_everywhere(&text);

@@ -152,18 +152,25 @@ pub(crate) fn compose(
             collector.notes.find_repeated(it).is_some() || seen.find_repeated(it).is_some()
         })?,
     };
-    let (last_day, open_of_day) = last.map(|it| ((it.day, it.bullets), it.open)).unzip();
-    open.extend(open_of_day.unwrap_or_default());
-    collector.add_week(root, added.week, open, &mut seen)?;
+    let (last_day, open_of_day, recent) = match last {
+        Some(it) => (Some((it.day, it.bullets)), it.open, it.logs),
+        None => (None, Vec::new(), Vec::new()),
+    };
+    open.extend(open_of_day);
+    collector.add_week(root, added.week, (open, &recent), &mut seen)?;
     let sessions = last_session_lines(root, today)?;
     for line in &sessions {
         seen.add(line);
     }
     if let Some((day, mut bullets)) = last_day {
         blocks::remove_seen(&mut bullets, &collector.notes, &mut seen);
+        let first = bullets.iter().filter_map(|it| it.since).min().filter(|it| *it < day);
         collector.add(ContextPart {
             kind: ContextPartKind::LastDay,
-            head: format!("Last day, {day}"),
+            head: match first {
+                Some(first) => format!("Last days, {first} to {day}"),
+                None => format!("Last day, {day}"),
+            },
             blocks: collector.lines_of_day(&bullets, day),
             left_out: 0,
             command: format!("memoird show {day}"),
@@ -301,12 +308,13 @@ impl PartsCollector {
         Ok(LastingMemory { seen, open, memories, found, part_at })
     }
 
-    /// Adds the newest week: decisions and open items that nothing else says, and the rest of it on request.
+    /// Adds the newest week: decisions and open items that nothing else says, and the rest of it on request. What the
+    /// `recent` logs report as done is not open.
     fn add_week(
         &mut self,
         root: &MemoryRoot,
         is_whole: bool,
-        mut open: Vec<SourcedBullet>,
+        (mut open, recent): (Vec<SourcedBullet>, &[SanitizedLog]),
         seen: &mut SeenStatements,
     ) -> CommandResult<()> {
         let week = newest_summary(root, Grain::Week, self.today)?;
@@ -339,7 +347,8 @@ impl PartsCollector {
         }
         blocks::remove_seen(&mut of_week, &self.notes, seen);
         open.append(&mut of_week);
-        blocks::sort_open_items(&mut open, &self.topic);
+        blocks::remove_finished(&mut open, recent);
+        blocks::sort_open_items(&mut open, &self.topic, self.today);
         let lines = open.iter().map(|it| it.open_line(self.today, self.cite)).collect();
         self.add(ContextPart {
             kind: ContextPartKind::Open,

@@ -5,18 +5,22 @@
 
 use std::cmp::Reverse;
 
-use chrono::NaiveDate;
+use chrono::{Days, NaiveDate};
 
 use super::ContextBlock;
 use crate::{
-    engine::extractive::{SeenStatements, says_title, shared_words},
+    engine::extractive::{
+        DatedLine, OpenTask, SeenStatements, due_day, finished_tasks, says_title, shared_words,
+    },
     memory::{
         address::Citation,
         item::Item,
+        log::TextOrigin,
+        markdown::LineKind,
         typed::{BodyStatement, MemoryType},
         wisdom::{WisdomFile, WisdomPart, WisdomSection},
     },
-    privacy::quarantine::PLACEHOLDER,
+    privacy::{SanitizedLine, SanitizedLog, quarantine::PLACEHOLDER},
     recall::framing::FramedText,
 };
 
@@ -336,13 +340,21 @@ impl SourcedBullet {
         format!("- {} ({})", self.text, days.join(", "))
     }
 
-    /// Returns it as the line of an open item, with its age, or with its cited lines if `cites` is set.
+    /// Returns it as the line of an open item, with its age and whether it is overdue, or with its cited lines if
+    /// `cites` is set.
     pub fn open_line(&self, today: NaiveDate, cites: bool) -> String {
-        match self.since {
-            _ if cites && self.citation.is_some() => self.line(true),
-            Some(since) => format!("- {} (open for {})", self.text, days_between(since, today)),
-            None => format!("- {}", self.text),
+        let Some(since) = self.since else { return format!("- {}", self.text) };
+        if cites && self.citation.is_some() {
+            return self.line(true);
         }
+        let late = self.due().filter(|it| *it < today);
+        let late = late.map(|it| format!("overdue since {it}, ")).unwrap_or_default();
+        format!("- {} ({late}open for {})", self.text, days_between(since, today))
+    }
+
+    /// Returns the day up to which it is to be done, if it names one.
+    fn due(&self) -> Option<NaiveDate> {
+        due_day(&self.text, self.since?)
     }
 }
 
@@ -370,9 +382,41 @@ pub fn remove_seen(
     });
 }
 
-/// Sorts open items by what they share with `topic`, the newest first.
-pub fn sort_open_items(bullets: &mut [SourcedBullet], topic: &str) {
-    bullets.sort_by_cached_key(|it| Reverse((shared_words(topic, &it.text), it.since)));
+/// Removes the open items of which a later line of these logs, oldest first, says that just that was done.
+pub fn remove_finished(open: &mut Vec<SourcedBullet>, logs: &[SanitizedLog]) {
+    let lines = logs.iter().flat_map(|log| {
+        log.lines().iter().filter(|it| is_own_line(it)).map(|it| DatedLine {
+            day: log.date(),
+            words: it.words(),
+            is_ticked: ticked(it.kind()),
+        })
+    });
+    let tasks: Vec<_> =
+        open.iter().map(|it| OpenTask { text: &it.text, since: it.since }).collect();
+    let mut is_finished = finished_tasks(&tasks, &lines.collect::<Vec<_>>()).into_iter();
+    open.retain(|_| is_finished.next() != Some(true));
+}
+
+fn is_own_line(line: &SanitizedLine) -> bool {
+    line.is_content() && !line.is_quarantined() && line.origin() != TextOrigin::External
+}
+
+/// Returns whether the box of a line is ticked; `None` without a box.
+pub fn ticked(kind: LineKind) -> Option<bool> {
+    match kind {
+        LineKind::ListItem { task, .. } => task,
+        _ => None,
+    }
+}
+
+/// Sorts open items: what is overdue or due soon by its day, then by what they share with `topic`, the newest first.
+pub fn sort_open_items(bullets: &mut [SourcedBullet], topic: &str, today: NaiveDate) {
+    const SOON: Days = Days::new(14);
+    let soon = today.checked_add_days(SOON).unwrap_or(NaiveDate::MAX);
+    bullets.sort_by_cached_key(|it| {
+        let due = it.due().filter(|it| *it <= soon).unwrap_or(NaiveDate::MAX);
+        (due, Reverse((shared_words(topic, &it.text), it.since)))
+    });
 }
 
 #[cfg(test)]
@@ -394,6 +438,33 @@ mod tests {
         let expected = ["- A (2026-04-02, 2026-04-03)", "- mine"].map(str::to_owned);
         assert_eq!(lines("Decisions", false), (expected.to_vec(), 1));
         assert_eq!(lines("Context", true), (vec!["- B [2026-04-02:5]".to_owned()], 0));
+    }
+
+    #[test]
+    fn what_is_due_comes_first_and_what_is_overdue_says_so() {
+        let day = |it: &str| it.parse::<NaiveDate>().unwrap();
+        let bullet = |(text, since)| SourcedBullet {
+            text: str::to_owned(text),
+            citation: None,
+            since: Some(day(since)),
+        };
+        let mut open = [
+            ("Order the charts", "2026-11-25"),
+            ("Send the contract by 10 December", "2026-11-20"),
+            ("Renew the licence by 20 November", "2026-11-03"),
+            ("Book the yard by 2027-02-01", "2026-11-24"),
+        ]
+        .map(bullet);
+        let today = day("2026-11-30");
+        sort_open_items(&mut open, "", today);
+        let lines = open.map(|it| it.open_line(today, false));
+        let expected = [
+            "- Renew the licence by 20 November (overdue since 2026-11-20, open for 27 days)",
+            "- Send the contract by 10 December (open for 10 days)",
+            "- Order the charts (open for 5 days)",
+            "- Book the yard by 2027-02-01 (open for 6 days)",
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[track_caller]

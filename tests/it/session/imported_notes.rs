@@ -100,7 +100,10 @@ fn what_claude_code_remembers_of_the_project_is_imported() {
     assert_eq!(done["lines"], 2, "{done:#}");
     let log = root.read("memory/2026-03-05.md");
     assert!(log.contains("- Files are named by datum, never by port. [CMEM-"), "{log}");
-    assert!(log.contains("Brest has two.") && !log.contains("](datum-names.md)"), "{log}");
+    assert!(
+        log.contains("- **Why:** Brest has two.") && !log.contains("](datum-names.md)"),
+        "{log}"
+    );
     // An agent wrote it, whatever it says of the user.
     assert!(!log.contains("origin: human"), "{log}");
     let again = root.run(&["import", "claude-memory", "--yes", "--json"]).ok().json();

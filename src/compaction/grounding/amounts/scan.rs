@@ -13,6 +13,7 @@ use crate::{
     text::{
         calendar,
         lexicon::{CALENDAR, HEDGING, QUANTITIES},
+        scripts,
     },
 };
 
@@ -148,7 +149,9 @@ impl QuantityScanner<'_> {
         let mut start = at;
         let mut before = self.text[..at].chars().rev();
         let (last, before_last) = (before.next(), before.next());
-        let is_boundary = |it: Option<char>| it.is_none_or(|c| !c.is_alphanumeric() && c != ')');
+        let is_boundary = |it: Option<char>| {
+            it.is_none_or(|c| (!c.is_alphanumeric() && c != ')') || scripts::is_spaceless(c))
+        };
         let negative = matches!(last, Some('-' | '−')) && is_boundary(before_last);
         let mut readings = Vec::new();
         if run.contains(':') {

@@ -2,6 +2,7 @@
 //!
 //! - [`blocks`]: splits a log into blocks (a heading, a bullet with its continuation lines, a paragraph) and
 //!   blocks into sentences, each with its line numbers, so that every use can be cited.
+//! - [`finished_tasks`]: which open tasks later lines report as done, and when a task is due.
 //! - [`labels`]: labels and titles, such as `Decision: …`.
 //! - [`named_thing`]: what a text says was stopped or made, and what a task is to make.
 //! - [`opening_time`]: the time of day with which an entry begins.
@@ -15,6 +16,7 @@
 //! All of it is pure; `memories` and `wisdom` call it, and a search calls [`replacement`].
 
 pub(super) mod blocks;
+pub(super) mod finished_tasks;
 pub(super) mod labels;
 pub(super) mod named_thing;
 pub(super) mod opening_time;

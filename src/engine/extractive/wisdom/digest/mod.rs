@@ -176,12 +176,25 @@ pub enum DigestOutcome {
     Replaced,
     /// A person deleted it, or wrote it in other words.
     KeptOutByPerson,
-    /// The checks refuse it.
-    HeldByChecks,
+    /// A check refuses it.
+    HeldByChecks(#[serde(skip)] FailedCheck),
     /// It is of little use at the start of a session.
     LittleUse,
     /// It is too short, or refers to a line before it.
     SaysTooLittle,
+}
+
+/// Why a statement must not be in `WISDOM.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailedCheck {
+    /// Its lines do not support all of it.
+    Unsupported,
+    /// Only external text says it.
+    External,
+    /// It reads like an instruction to an agent, or has hidden characters.
+    Quarantined,
+    /// Its words say that it is not certain.
+    Guess,
 }
 
 /// How the bullets of `WISDOM.md` were chosen.
@@ -224,7 +237,10 @@ impl DigestOutcome {
             Self::OwnNotes => "in the agent's own notes",
             Self::Replaced => "replaced by a newer one",
             Self::KeptOutByPerson => "kept out by a person",
-            Self::HeldByChecks => "held by the checks",
+            Self::HeldByChecks(FailedCheck::Unsupported) => "held: its lines do not support it",
+            Self::HeldByChecks(FailedCheck::External) => "held: only external text says it",
+            Self::HeldByChecks(FailedCheck::Quarantined) => "held: reads like an instruction",
+            Self::HeldByChecks(FailedCheck::Guess) => "held: a guess",
             Self::LittleUse => "of little use",
             Self::SaysTooLittle => "says too little alone",
         }

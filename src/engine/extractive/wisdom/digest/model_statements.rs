@@ -85,7 +85,7 @@ impl ModelStatement {
             is_ended: false,
             worth: worth_of(self.kind),
             recurrence: 1.0,
-            due: due_day(section, &words, &self.text, (self.day(), false)),
+            due: due_day(section, &self.text, (self.day(), false)),
             holds_until: None,
             heading: None,
             title: None,

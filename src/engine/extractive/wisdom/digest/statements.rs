@@ -29,6 +29,7 @@ use crate::{
         parsed_log::{self, LogStatement, ParsedLog, StatementHead},
         sections::{self, StatementClass},
         statements::{
+            finished_tasks,
             named_thing::{Deed, made_thing, thing_to_make},
             replacement::{Replacement, may_replace},
             terms::{StatementTerms, TermExtractor, is_stop_word},
@@ -46,13 +47,11 @@ use crate::{
         wisdom::WisdomSection,
     },
     text::{
-        calendar,
         hash::{HashedMap, hash_bytes},
         lexicon::{AUTHORSHIP, CUES, SEARCH, WISDOM},
         pieces::refers_back,
         sentences::sentence_ranges,
         stems::english_stem,
-        words,
     },
 };
 
@@ -627,7 +626,7 @@ impl StatementCollector {
             order: self.found.len(),
             names: names_in(own),
             subject,
-            due: due_day(section, &words, own, (day, statement.keep)),
+            due: due_day(section, own, (day, statement.keep)),
             holds_until: is_of_moment.then(|| last_news_day(own, &words, day)).flatten(),
             keys: key.into_iter().collect(),
             value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
@@ -800,7 +799,6 @@ fn open_until(statement: &LogStatement, day: NaiveDate) -> Option<NaiveDate> {
 /// Returns the day on which an open item of a day is due: `pay the trip by 15 December`.
 pub(super) fn due_day(
     section: WisdomSection,
-    words: &WordList,
     own: &str,
     (day, is_kept): (NaiveDate, bool),
 ) -> Option<NaiveDate> {
@@ -810,14 +808,7 @@ pub(super) fn due_day(
     if section != WisdomSection::Open {
         return None;
     }
-    let is_due = words.has(cue_phrases::DEADLINE);
-    let is_limit = |it: &atom::Atom| {
-        let before = words::lowercase_runs(&own[..it.start]).last();
-        before.is_some_and(|it| WISDOM.due_words.contains(&&it[..]))
-    };
-    let dates = atom::find_atoms(own).into_iter().filter(|it| it.kind == AtomKind::Date);
-    let limits = dates.filter(|it| is_due || is_limit(it));
-    limits.filter_map(|it| calendar::day_of(&it.norm(own), day)).max()
+    finished_tasks::due_day(own, day)
 }
 
 /// Returns the last day that a text names.

@@ -631,7 +631,8 @@ fn of_days_that_a_model_read_bullets_are_what_it_found() {
         notes: &SeenStatements::default(),
         // The checks of a line are not those of a model's words.
         kept_out: &|text, _, _| {
-            text.contains("restart of it").then_some(DigestOutcome::HeldByChecks)
+            text.contains("restart of it")
+                .then_some(DigestOutcome::HeldByChecks(FailedCheck::Unsupported))
         },
         kept_out_of_memory: &|_, _, _, _| false,
         room: 8_000,
