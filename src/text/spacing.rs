@@ -56,10 +56,11 @@ pub(crate) fn spaced(text: &str) -> Cow<'_, str> {
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
         let class = ScriptClass::of(c);
-        if before.is_some_and(|it| class.is_parted_from(it)) {
+        let rest = &text[at..];
+        let is_loss = before == Some(ScriptClass::Spaceless) && opens_signed_number(rest);
+        if is_loss || before.is_some_and(|it| class.is_parted_from(it)) {
             cuts.push(at);
         }
-        let rest = &text[at..];
         let is_fresh = before != Some(ScriptClass::Digit);
         let date = if is_fresh { east_asian_date(rest) } else { None };
         let (end, class) = if let Some(date) = date {
@@ -93,6 +94,11 @@ pub(crate) fn spaced(text: &str) -> Cow<'_, str> {
     insert_spaces(text, &cuts)
 }
 
+/// Returns whether a text begins with a number and its sign: `-12.50`.
+fn opens_signed_number(text: &str) -> bool {
+    text.strip_prefix(['-', '+']).is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// Returns whether a character is a hyphen or minus sign that editors set in place of the usual one.
 fn is_other_hyphen(c: char) -> bool {
     matches!(c, '\u{2010}' | '\u{2011}' | '\u{2212}')
@@ -107,7 +113,7 @@ fn insert_spaces<'t>(text: &'t str, cuts: &[usize]) -> Cow<'t, str> {
         let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
         let before = text[..at].chars().next_back();
         let parts_words = (is_word(before) || before.is_some_and(is_unit_sign))
-            && is_word(text[at..].chars().next());
+            && (is_word(text[at..].chars().next()) || opens_signed_number(&text[at..]));
         if parts_words && !(part.is_empty() && whole.ends_with(' ')) {
             whole.push(' ');
         }

@@ -198,8 +198,13 @@ fn has_initials(line: &str, initials: &str) -> bool {
     let letters = initials.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = &initials[letters.len()..];
     let count = letters.chars().count();
+    // `Statement of Tides` is the `SOT`.
+    let opens = |word: &str, letter: char| {
+        word.starts_with(letter)
+            || (CLAIMS.of_words.contains(&word) && word.starts_with(letter.to_ascii_lowercase()))
+    };
     let is_name = |name: &[&str]| {
-        name.iter().zip(letters.chars()).all(|(word, letter)| word.starts_with(letter))
+        name.iter().zip(letters.chars()).all(|(word, letter)| opens(word, letter))
             && name.iter().take(count).all(|it| it.chars().any(char::is_lowercase))
             && (number.is_empty() || name.last() == Some(&number))
     };

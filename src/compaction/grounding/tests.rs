@@ -389,6 +389,16 @@ fn what_other_readers_wrote_passes() {
             "12 gauges failed on 2026-04-18, 9 on 04-19",
         ),
         ("- 4月17日、4月18日和4月21日测试失败", "4月17日、18日、21日测试失败"),
+        (
+            "- Queue at 127 Follow up items, reduced to 4 unresolved items",
+            "Of 127 items 4 are unresolved",
+        ),
+        (
+            "- 24 missing rows filled\n- Rechecked: 0 log keys remain missing",
+            "24 missing rows filled, then 0 missing",
+        ),
+        ("- Statement of Tides: `sot/tides.md`", "SOT: `sot/tides.md`"),
+        ("- No sign-off in mails of the agent", "Mails of the agent without sign-off"),
         ("- find/install/update 优先", "查找/安装/更新优先"),
         ("- 体育/音乐/Ann推文被过滤", "过滤掉体育/音乐/Ann"),
         (

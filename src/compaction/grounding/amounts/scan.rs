@@ -444,8 +444,10 @@ impl QuantityScanner<'_> {
 
     /// Reads what the numbers count.
     fn read_counted_nouns(&mut self) {
-        const WORDS: usize = 3;
+        const WORDS: usize = 4;
         const STEM: usize = 4;
+        /// `127 follow up items` are items.
+        const PARTICLES: [&str; 3] = ["up", "off", "out"];
         let stops: Vec<usize> = self.found.iter().skip(1).map(|it| it.start).collect();
         for (at, quantity) in self.found.iter_mut().enumerate() {
             let unit = quantity.readings.iter().find_map(|it| match it {
@@ -465,6 +467,9 @@ impl QuantityScanner<'_> {
             for word in rest.split(' ').skip(1).take(WORDS) {
                 let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
                 let lower = bare.to_lowercase();
+                if PARTICLES.contains(&&lower[..]) {
+                    continue;
+                }
                 let counts = lower.chars().count() > 2
                     && lower.chars().all(char::is_alphabetic)
                     && !HEDGING.stop_words.contains(&&lower[..]);
