@@ -88,7 +88,7 @@ impl Postgres {
         write_file(&users, "\"worker\" \"secret\"\n");
         let config = self.dir.path().join("pgbouncer.ini");
         let text = format!(
-            "[databases]\nfleet = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
+            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
              listen_port = {port}\nunix_socket_dir =\nauth_type = scram-sha-256\nauth_file = {}\n\
              pool_mode = transaction\ndefault_pool_size = 1\nmax_client_conn = 200\n",
             self.port,

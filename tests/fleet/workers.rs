@@ -287,11 +287,14 @@ fn a_root_that_its_workers_die_of_waits_longer_each_time() {
     fleet.postgres.admin(
         "INSERT INTO memoird.root (tenant, id, owner, lease_until, attempts) VALUES \
          ('acme', 'deadly', 'gone', now() - interval '1 second', 5), \
-         ('acme', 'unlucky', 'gone', now(), 4)",
+         ('acme', 'unlucky', 'gone', now(), 4); \
+         INSERT INTO memoird.root (tenant, id, due_at) VALUES ('acme', 'waiting', now() - interval '1 day')",
     );
     let claim = "SELECT coalesce(id, '-') FROM memoird.claim_root('acme', NULL, 'me', 60000)";
-    assert_eq!(fleet.postgres.admin(claim), "unlucky");
-    assert_eq!(fleet.postgres.admin(claim), "-");
+    // What became due while a worker had it does not wait behind the others.
+    for id in ["unlucky", "waiting", "-"] {
+        assert_eq!(fleet.postgres.admin(claim), id);
+    }
     let waits = "SELECT owner IS NULL, due_at > now() + interval '20 seconds' FROM memoird.root WHERE id = 'deadly'";
     assert_eq!(fleet.postgres.admin(waits), "t|t");
 }
@@ -366,7 +369,7 @@ fn bad_servers_are_named_and_nothing_is_lost() {
         fleet.run(&args)
     };
     let wrong = with(&format!("postgres://worker:hunter2@127.0.0.1:{port}/fleet"));
-    check(&wrong, 69, &["refuses this user", "password authentication failed"]);
+    check(&wrong, 69, &["refuses this user", "authentication failed"]);
     assert!(!wrong.stderr.contains("hunter2"), "{wrong}");
     let silent = with("postgres://worker:hunter2@127.0.0.1:1/fleet");
     check(&silent, 69, &["cannot reach the claims database", "127.0.0.1:1"]);
