@@ -52,6 +52,7 @@ CREATE TABLE memoird.root (
     PRIMARY KEY (tenant, id)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX root_ready ON memoird.root (tenant, ready_at) WHERE ready_at IS NOT NULL;
+CREATE INDEX root_held ON memoird.root (tenant, lease_until) WHERE lease_until IS NOT NULL;
 
 -- The last runs of each root.
 CREATE TABLE memoird.run (
@@ -182,9 +183,9 @@ BEGIN
         FROM memoird.tenant t WHERE t.turn_at IS NOT NULL ORDER BY t.turn_at LIMIT 1;
 END $$;
 
--- Claims the root of a tenant that has been ready longest, or the one that is named if nobody holds it; a root that is
--- named and unknown is recorded. Without a claim, `id` is NULL, and `held_ms` says for how long somebody else holds the
--- named root.
+-- Claims the root of a tenant whose worker died, else the one that has been ready longest; or the one that is named if
+-- nobody holds it. A root that is named and unknown is recorded. Without a claim, `id` is NULL, and `held_ms` says for
+-- how long somebody else holds the named root.
 CREATE FUNCTION memoird.claim_root(
     for_tenant text, named text, new_owner text, lease_ms bigint,
     OUT id text, OUT gen bigint, OUT fence bigint, OUT attempts integer, OUT held_ms bigint
@@ -199,9 +200,16 @@ BEGIN
     PERFORM set_config('memoird.tenant', for_tenant, true);
     IF named IS NULL THEN
         LOOP
-            SELECT r.id, r.owner IS NOT NULL AND r.attempts >= 5, r.attempts INTO id, is_deadly, tries
-                FROM memoird.root r WHERE r.tenant = for_tenant AND r.ready_at <= moment
-                ORDER BY r.ready_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+            -- It was due before its lease ended, and must not wait for all that became due meanwhile.
+            SELECT r.id, r.attempts >= 5, r.attempts INTO id, is_deadly, tries
+                FROM memoird.root r WHERE r.tenant = for_tenant AND r.lease_until <= moment
+                ORDER BY r.lease_until LIMIT 1 FOR UPDATE SKIP LOCKED;
+            IF id IS NULL THEN
+                SELECT r.id, false, r.attempts INTO id, is_deadly, tries
+                    FROM memoird.root r WHERE r.tenant = for_tenant AND r.ready_at <= moment
+                        AND r.lease_until IS NULL
+                    ORDER BY r.ready_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+            END IF;
             EXIT WHEN id IS NULL OR NOT is_deadly;
             -- One that workers die of again and again waits longer each time, as one that fails does.
             pause := least(interval '6 hours', interval '30 seconds' * 2 ^ least(tries - 5, 16));

@@ -20,6 +20,7 @@ mod coverage;
 mod demo;
 mod diff;
 mod doctor;
+mod embed_lines;
 mod error_report;
 mod examples;
 mod export;

@@ -17,7 +17,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::{
     runtime,
     signal::unix::{SignalKind, signal},
@@ -106,11 +106,14 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 const OUTAGE_PAUSE_MAX: Duration = Duration::from_secs(30);
 /// How long a signal may wait to be noticed in a pause.
 const STOP_POLL: Duration = Duration::from_millis(50);
+/// The exit codes of a turn whose command line or configuration is wrong: for every tenant, as those of a root are
+/// recorded with it.
+const NO_USE_TO_REPEAT: [i32; 2] = [2, 78];
 /// A shorter lease ends while a store is slow.
 const LEASE_MIN: Duration = Duration::from_secs(1);
 
 /// What `--json` prints at the end of `--until-idle` or after a signal: `schema/worker.schema.json`.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 struct WorkerTotals {
     /// Roots of which all that was due is done.
     done: u64,
@@ -200,7 +203,15 @@ fn create_tables(url: Option<&str>, ui: &Ui) -> CommandResult {
              no superuser",
         );
     }
-    ui.success(if was_missing { "created the claims tables" } else { "the claims tables exist" });
+    if ui.is_json() {
+        ui.json(&serde_json::json!({ "created": was_missing }));
+    } else {
+        ui.success(if was_missing {
+            "created the claims tables"
+        } else {
+            "the claims tables exist"
+        });
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -251,14 +262,13 @@ impl Session<'_> {
         let lease = claims.as_ref().zip(lease.as_ref());
         let task = WorkerTask { root, lease, should_stop: &should_stop };
         let (report, error) = task.run(&self.worker, self.ui);
+        if self.ui.is_json() {
+            self.ui.json(&report);
+        }
         if let Some(error) = error {
             return Err(error);
         }
-        if self.ui.is_json() {
-            self.ui.json(&report);
-        } else {
-            self.show(&report);
-        }
+        self.show(&report);
         Ok(match report.outcome {
             "done" => ExitCode::SUCCESS,
             "lost" => CommandErrorKind::Busy.exit_code().into(),
@@ -307,14 +317,15 @@ impl Session<'_> {
                 }
             }
         }
-        Ok(self.end(&totals))
+        self.show_totals(&totals);
+        Ok(super::error_report::exit_code_if_failed(totals.failed > 0))
     }
 
     /// Takes turns: the tenant that has waited longest is served by a process of its own.
     fn take_turns(&self) -> CommandResult {
         let claims = self.open_claims()?;
         create_private(&self.worker.cache)?;
-        let mut has_failed = false;
+        let (mut has_failed, mut totals) = (false, WorkerTotals::default());
         let mut outage = Outage::default();
         let mut sweep_checked: Option<Instant> = None;
         while !self.stop.is_set() {
@@ -331,12 +342,18 @@ impl Session<'_> {
                         self.stop.pause(PAUSE_MAX);
                         continue;
                     }
-                    let status = self.start_turn(&tenant)?;
+                    let (status, of_turn) = self.run_turn(&tenant)?;
+                    totals.add(&of_turn);
                     match status.code() {
                         Some(0) => outage = Outage::default(),
                         // A root failed, which is recorded with it; others go on.
                         Some(code) if code == i32::from(CommandErrorKind::Job.exit_code()) => {
                             (has_failed, outage) = (true, Outage::default());
+                        }
+                        // No other turn would do better, and the process has printed why.
+                        Some(code) if NO_USE_TO_REPEAT.contains(&code) => {
+                            self.show_totals(&totals);
+                            return Ok(u8::try_from(code).map_or(ExitCode::FAILURE, Into::into));
                         }
                         Some(_) => {
                             has_failed = true;
@@ -357,11 +374,12 @@ impl Session<'_> {
                 }
             }
         }
+        self.show_totals(&totals);
         Ok(super::error_report::exit_code_if_failed(has_failed && self.args.until_idle))
     }
 
-    /// Starts this program for one turn of a tenant, and waits for it.
-    fn start_turn(&self, tenant: &str) -> CommandResult<ExitStatus> {
+    /// Runs this program for one turn of a tenant. With `--json`, also returns what it did; nothing if it was killed.
+    fn run_turn(&self, tenant: &str) -> CommandResult<(ExitStatus, WorkerTotals)> {
         let failed = |error: std::io::Error| {
             CommandError::cannot_write(format!("cannot start a process for {tenant}: {error}"))
         };
@@ -381,19 +399,22 @@ impl Session<'_> {
             (self.args.no_sandbox, "--no-sandbox"),
             (self.global.quiet, "--quiet"),
             (self.global.verbose, "--verbose"),
+            (self.ui.is_json(), "--json"),
         ];
         command.args(flags.iter().filter(|it| it.0).map(|it| it.1));
         // Not as an argument, which every user of the machine may read.
         command.env(CLAIMS_VARIABLE, self.claims_url.as_deref().unwrap_or_default());
         command.stdin(Stdio::null());
         if self.ui.is_json() {
-            command.stdout(Stdio::null());
+            command.stdout(Stdio::piped());
         }
-        let mut child = command.spawn().map_err(failed)?;
+        let child = command.spawn().map_err(failed)?;
         self.stop.forward_to(Pid::from_child(&child));
-        let status = child.wait();
+        // Reads stdout only if it is a pipe.
+        let output = child.wait_with_output();
         self.stop.forward_to_nobody();
-        status.map_err(failed)
+        let output = output.map_err(failed)?;
+        Ok((output.status, serde_json::from_slice(&output.stdout).unwrap_or_default()))
     }
 
     /// Reports pushes that were not, if no worker has looked for them lately.
@@ -438,9 +459,10 @@ impl Session<'_> {
         if self.args.no_sandbox {
             return Ok(());
         }
-        let call = self.worker.invocation()?;
-        let state = call.environment.state_home.join("memoird");
-        create_private(&state)?;
+        let call = self.worker.invocation(tenant)?;
+        if let Some(state) = call.environment.ledger_path().parent() {
+            create_private(state)?;
+        }
         let Invocation { environment, config, .. } = call;
         let loaded = RuntimeConfig { environment, config, roots: vec![folder] };
         let mut limits = SandboxLimits::of(&loaded);
@@ -469,11 +491,10 @@ impl Session<'_> {
         }
     }
 
-    fn end(&self, totals: &WorkerTotals) -> ExitCode {
+    fn show_totals(&self, totals: &WorkerTotals) {
         if self.ui.is_json() {
             self.ui.json(totals);
         }
-        super::error_report::exit_code_if_failed(totals.failed > 0)
     }
 }
 
@@ -487,6 +508,12 @@ impl WorkerTotals {
             "lost" => self.lost += 1,
             _ => self.failed += 1,
         }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.done += other.done;
+        self.failed += other.failed;
+        self.lost += other.lost;
     }
 }
 

@@ -291,6 +291,7 @@ mod tests {
             zone: "UTC".to_owned(),
             memory_dir: "memory".to_owned(),
             schema: 4,
+            up_to_date: None,
             files: [("memory/2026-04-02.md".to_owned(), entry)].into(),
             objects: [(object, ObjectEntry { size: 30, raw: 3 })].into(),
         }

@@ -52,6 +52,9 @@ use crate::{
 
 /// The host that `writer: fleet` of a `memoird.yaml` names: whoever holds the lease.
 pub(crate) const FLEET_WRITER: &str = "fleet";
+/// In the folder of persistent state: a state folder for each tenant, with its ledger. Not in `memoird`, which the
+/// daemon's sandbox may write.
+const TENANTS_FOLDER: &str = "memoird-tenants";
 /// A log in the store is complete: nobody is writing it on this machine.
 const NO_QUIET_PERIOD: &str = "compaction.quiet=0s";
 
@@ -210,7 +213,7 @@ impl WorkerTask<'_> {
         let url = self.root.url(&worker.store);
         let tenant = self.lease.map(|_| self.root.tenant().to_owned());
         create_private(folder)?;
-        let call = worker.invocation()?;
+        let call = worker.invocation(self.root.tenant())?;
         let root = open_copy(&call, folder, &url, tenant.as_deref())?;
         let bundle = root.bundle_root(&call);
         let request =
@@ -294,12 +297,16 @@ impl Worker {
         self.cache.join(root.tenant()).join(root.id())
     }
 
-    /// Reads the configuration as a worker has it.
-    pub(crate) fn invocation(&self) -> CommandResult<Invocation> {
+    /// Reads the configuration as a worker of a tenant has it.
+    ///
+    /// The ledger of this machine is that of the tenant: in one for all, a process of a tenant could read which roots
+    /// others have, use up their budget, and pause their model.
+    pub(crate) fn invocation(&self, tenant: &str) -> CommandResult<Invocation> {
         let mut overrides = self.overrides.clone();
         overrides.set.push(NO_QUIET_PERIOD.to_owned());
         let mut call = Invocation::read(&overrides)?;
         FLEET_WRITER.clone_into(&mut call.environment.host);
+        call.environment.state_home = call.environment.state_home.join(TENANTS_FOLDER).join(tenant);
         Ok(call)
     }
 }

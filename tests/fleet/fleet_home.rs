@@ -9,6 +9,7 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
+    namespaces::Namespace,
     postgres::Postgres,
     support::{CommandOutput, Root},
 };
@@ -102,14 +103,39 @@ impl Fleet {
 
     /// Starts a worker in the background.
     pub(crate) fn spawn(&self, machine: &str, args: &[&str]) -> WorkerProcess {
-        let mut command = self.worker_on(machine, args);
-        WorkerProcess(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        start(self.worker_on(machine, args))
+    }
+
+    /// Starts a worker in the background, in a network of its own. The store must be in the network.
+    pub(crate) fn spawn_in(&self, network: &Network<'_>, args: &[&str]) -> WorkerProcess {
+        let Network { namespace, claims_port, store_port } = network;
+        let inner = self.worker_on(&namespace.name, args);
+        let mut command = Command::new("/usr/sbin/ip");
+        command.args(["netns", "exec", &namespace.name]).arg(inner.get_program());
+        command.args(inner.get_args()).env_clear().current_dir(inner.get_current_dir().unwrap());
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let host = namespace.host();
+        let claims = format!("postgres://worker:secret@{host}:{claims_port}/fleet?sslmode=disable");
+        command.env("MEMOIRD_CLAIMS", claims);
+        command.env("AWS_ENDPOINT_URL", format!("http://{host}:{store_port}"));
+        start(command)
     }
 
     /// Runs a worker to its end.
     pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
         finish(self.worker(args), args)
     }
+}
+
+/// A namespace, and the ports of the servers as it sees them.
+pub(crate) struct Network<'a> {
+    pub(crate) namespace: &'a Namespace,
+    pub(crate) claims_port: u16,
+    pub(crate) store_port: u16,
+}
+
+fn start(mut command: Command) -> WorkerProcess {
+    WorkerProcess(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
 /// Runs a prepared worker to its end.
@@ -140,14 +166,21 @@ impl WorkerProcess {
     }
 }
 
-impl Drop for WorkerProcess {
-    fn drop(&mut self) {
+impl WorkerProcess {
+    /// Kills the worker with the process of its turn.
+    pub(crate) fn kill(&mut self) {
         let turn = self.turn();
         drop(self.0.kill());
         drop(self.0.wait());
         if let Some(pid) = turn {
             signal(pid, rustix::process::Signal::KILL);
         }
+    }
+}
+
+impl Drop for WorkerProcess {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 

@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, fs};
 
 use crate::{
-    Store, assert_same_files, pulled,
+    Store, assert_same_files,
+    dice::Dice,
+    pulled, report, size,
     support::{Root, files::Files},
 };
 
@@ -26,6 +28,9 @@ const STEPS: [&str; 16] = [
     "bundle.remove.object",
     "bundle.sweep.object",
 ];
+
+/// The day of the first line of kills in a row.
+const START: chrono::NaiveDate = chrono::NaiveDate::from_ymd_opt(2026, 4, 14).unwrap();
 
 /// When the second generation is made.
 const LATER: &str = "2026-04-21T09:00:00+02:00";
@@ -147,6 +152,69 @@ fn a_pull_that_is_killed_is_finished_by_the_next_command_that_writes() {
         assert_eq!(pushed["published"], serde_json::json!([]), "{step}");
         there.run(&["doctor"]).ok();
     }
+}
+
+#[test]
+fn kills_in_a_row_lose_no_published_line() {
+    const DAYS: u64 = 28;
+    let kills_max = size("MEMOIRD_FLEET_STEP_KILLS", 24);
+    let steps = |of: &str| STEPS.into_iter().filter(|it| it.starts_with(of)).collect::<Vec<_>>();
+    let (of_push, of_pull) = (steps("bundle.push"), steps("bundle.pull"));
+    let of_pull = [of_pull, steps("bundle.database")].concat();
+    let store = Store::new();
+    let (mut here, mut there) = (Root::small(), Root::empty("mara"));
+    for root in [&mut here, &mut there] {
+        root.set_now("2026-05-18T09:00:00+02:00");
+    }
+    here.run(&["bundle", "push", &store.url()]).ok();
+    there.run(&["bundle", "pull", &store.url(), "--root", "."]).ok();
+    let mut dice = Dice(11);
+    let (mut kills, mut rounds) = (0, 0_usize);
+    let mut pick = |steps: &[&str]| {
+        let step = steps[usize::try_from(dice.below(steps.len() as u64)).unwrap()];
+        format!("{step}#{}", 1 + dice.below(2))
+    };
+    let mut killed = |root: &Root, args: &[&str], step: String| {
+        let mut command = root.command(args);
+        command.env("MEMOIRD_FAIL", format!("kill@{step}"));
+        let ended = root.finish(command, args);
+        // A step that is not reached kills nothing.
+        assert!(matches!(ended.code, -1 | 0), "{step}: {ended}");
+        kills += usize::from(ended.code == -1);
+        kills
+    };
+    loop {
+        let old = here.files();
+        let date = START + chrono::Days::new(rounds as u64 % DAYS);
+        let path = format!("memory/{date}.md");
+        if !here.path(&path).exists() {
+            here.write(&path, &format!("# {date}\n\n"));
+        }
+        here.append(&path, &format!("- Lot {rounds} arrived, decided to keep it\n"));
+        if rounds.is_multiple_of(5) {
+            here.run_with_digest(&["compact"]).ok();
+        }
+        let new = here.files();
+        killed(&here, &["bundle", "push"], pick(&of_push));
+        let done = killed(&there, &["bundle", "pull"], pick(&of_pull));
+        // Finishes what was decided, and brings all of one generation.
+        there.run(&["bundle", "pull"]).ok();
+        let found = there.files();
+        assert!(found == old || found == new, "round {rounds}");
+        here.run(&["bundle", "push"]).ok();
+        there.run(&["bundle", "pull"]).ok();
+        assert!(there.files() == new, "round {rounds}");
+        rounds += 1;
+        if done >= kills_max {
+            break;
+        }
+    }
+    for root in [&here, &there] {
+        root.run(&["doctor"]).ok();
+    }
+    report(&format!(
+        "{kills_max} kills at steps of push and pull in {rounds} rounds, nothing lost"
+    ));
 }
 
 #[test]

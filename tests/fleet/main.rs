@@ -9,16 +9,21 @@
 //! |---|---|
 //! | `MEMOIRD_FLEET=1` | also runs the tests with servers of others |
 //! | `MEMOIRD_POSTGRES=FOLDER` | the programs of PostgreSQL, if they are not in /usr/lib/postgresql |
-//! | `MEMOIRD_FLEET_ROOTS=N`, `MEMOIRD_FLEET_KILLS=N` | the size of the test that kills workers |
+//! | `MEMOIRD_PGBOUNCER=1` | puts PgBouncer (Debian) between workers and PostgreSQL in all tests, in transaction mode |
+//! | `MEMOIRD_FLEET_ROOTS=N`, `…_KILLS=N`, `…_PAUSES=N`, `…_PARTITIONS=N` | the size of the test that kills workers |
+//! | `MEMOIRD_FLEET_STEP_KILLS=N` | how often the test kills a push or pull at one of its steps |
 //! | `MEMOIRD_S3S_FS=PROGRAM` | the `s3s-fs` that must be refused |
 
 #![cfg(test)]
 
 mod conflicts;
+mod deploy;
+mod dice;
 mod fleet_home;
 mod forget;
 mod kills;
 mod manifests;
+mod namespaces;
 mod postgres;
 mod round_trip;
 mod s3;
@@ -129,4 +134,14 @@ fn check(output: &CommandOutput, code: i32, words: &[&str]) {
 
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
+}
+
+/// Returns the size of a test: that of a variable, or the one for every day.
+fn size(variable: &str, default: usize) -> usize {
+    std::env::var(variable).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
+}
+
+#[expect(clippy::print_stderr, reason = "figures, for the person who asked for the size of a test")]
+fn report(figures: &str) {
+    eprintln!("{figures}");
 }

@@ -2,11 +2,12 @@
 
 use std::{
     fs,
+    net::TcpStream,
     os::unix::{
         fs::{PermissionsExt as _, chown},
         process::CommandExt as _,
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -28,7 +29,9 @@ pub(crate) struct Postgres {
     child: Child,
     port: u16,
     programs: PathBuf,
-    _dir: TempDir,
+    /// PgBouncer and its port, if it is between workers and server.
+    pooler: Option<(Child, u16)>,
+    dir: TempDir,
 }
 
 impl Postgres {
@@ -59,7 +62,7 @@ impl Postgres {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let port = free_port();
         let child = server(&programs, data_text, port, uid, gid);
-        let server = Self { child, port, programs, _dir: dir };
+        let mut server = Self { child, port, programs, pooler: None, dir };
         let started = Instant::now();
         while server.try_sql("admin", "postgres", "SELECT 1").is_none() {
             assert!(started.elapsed() < START_TIMEOUT, "PostgreSQL does not start");
@@ -67,16 +70,51 @@ impl Postgres {
         }
         server.try_sql("admin", "postgres", "CREATE ROLE worker LOGIN PASSWORD 'secret'").unwrap();
         server.try_sql("admin", "postgres", "CREATE DATABASE fleet OWNER worker").unwrap();
+        if std::env::var("MEMOIRD_PGBOUNCER").is_ok_and(|it| it == "1") {
+            assert!(server.start_pooler());
+        }
         Some(server)
+    }
+
+    /// Puts PgBouncer in transaction mode, with one connection to the server, before the database. Returns whether it
+    /// is installed.
+    pub(crate) fn start_pooler(&mut self) -> bool {
+        const PROGRAM: &str = "/usr/sbin/pgbouncer";
+        let Some((uid, gid)) = user().filter(|_| Path::new(PROGRAM).is_file()) else {
+            return false;
+        };
+        let port = free_port();
+        let users = self.dir.path().join("users");
+        write_file(&users, "\"worker\" \"secret\"\n");
+        let config = self.dir.path().join("pgbouncer.ini");
+        let text = format!(
+            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
+             listen_port = {port}\nunix_socket_dir =\nauth_type = scram-sha-256\nauth_file = {}\n\
+             pool_mode = transaction\ndefault_pool_size = 1\nmax_client_conn = 200\n",
+            self.port,
+            users.display()
+        );
+        write_file(&config, &text);
+        let mut command = Command::new(PROGRAM);
+        command.arg(&config).uid(uid).gid(gid).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.current_dir("/").spawn().unwrap();
+        self.pooler = Some((child, port));
+        let started = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(started.elapsed() < START_TIMEOUT, "PgBouncer does not start");
+            thread::sleep(Duration::from_millis(50));
+        }
+        true
     }
 
     /// Returns the address of the database, with the password.
     pub(crate) fn url(&self) -> String {
-        format!("postgres://worker:secret@127.0.0.1:{}/fleet", self.port)
+        format!("postgres://worker:secret@127.0.0.1:{}/fleet", self.port())
     }
 
+    /// Returns the port that workers use.
     pub(crate) fn port(&self) -> u16 {
-        self.port
+        self.pooler.as_ref().map_or(self.port, |it| it.1)
     }
 
     /// Runs statements as the role of the workers, for a tenant, and returns the last result.
@@ -115,13 +153,17 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
+        if let Some((pooler, _)) = &mut self.pooler {
+            drop(pooler.kill());
+            drop(pooler.wait());
+        }
         if matches!(self.child.try_wait(), Ok(None)) {
             self.stop();
         }
     }
 }
 
-fn server(programs: &std::path::Path, data: &str, port: u16, uid: u32, gid: u32) -> Child {
+fn server(programs: &Path, data: &str, port: u16, uid: u32, gid: u32) -> Child {
     let mut command = Command::new(programs.join("postgres"));
     command
         .args(["-D", data, "-p", &port.to_string(), "-k", ""])

@@ -4,7 +4,11 @@ use std::{fs, thread};
 
 use crate::{
     Store, assert_same_files, check, compacted, exists, pulled,
-    support::{Root, skipped},
+    support::{
+        Root,
+        server::{Answer, Server},
+        skipped,
+    },
 };
 
 #[test]
@@ -184,6 +188,31 @@ fn an_unchanged_root_costs_little() {
     root.run(&["log", "One", "entry"]).ok();
     let pushed = root.run(&["bundle", "push", "--json"]).ok().json();
     assert_eq!(pushed["objects"], 1, "{pushed}");
+}
+
+#[test]
+fn a_pull_computes_vectors_where_another_host_summarizes() {
+    let store = Store::new();
+    let here = Root::small();
+    here.append("memoird.yaml", "writer: desk\n");
+    here.run(&["bundle", "push", &store.url()]).ok();
+    let server = Server::answering(|request| {
+        let texts = request.body["input"].as_array().unwrap().len();
+        let vectors = vec![[0.5; 16]; texts];
+        let body = serde_json::json!({ "embeddings": vectors, "prompt_eval_count": 9 });
+        Answer::Http { status: 200, headers: Vec::new(), body: body.to_string().into_bytes() }
+    });
+    let there = Root::empty("small");
+    let config = serde_json::json!({ "search": { "embeddings":
+        { "provider": "ollama", "name": "words-1", "base_url": server.url() } } });
+    there.write("../.config/memoird/config.yaml", &config.to_string());
+    there.run(&["bundle", "pull", &store.url(), "--root", "."]).ok();
+    let status = there.run(&["status", "--json"]).json();
+    assert_eq!(status["embeddings"]["left"], 0, "{}", status["embeddings"]);
+    let sent = server.count();
+    assert!(sent > 0);
+    there.run(&["bundle", "pull"]).ok();
+    assert_eq!(server.count(), sent);
 }
 
 /// Compacts until the folder is recorded as up to date, which needs the file system's clock to advance.

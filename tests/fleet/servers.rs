@@ -52,6 +52,10 @@ impl Bucket {
         Self { server, objects }
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.server.url().rsplit(':').next().unwrap().parse().unwrap()
+    }
+
     fn run(&self, root: &Root, args: &[&str]) -> CommandOutput {
         root.finish(self.command(root, args), args)
     }

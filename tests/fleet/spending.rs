@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::{
     check,
     fleet_home::{Fleet, finish},
+    report,
     support::{Root, await_pause, server::Server},
 };
 
@@ -87,6 +88,10 @@ fn ten_workers_never_exceed_a_limit_though_they_are_killed() {
     let sent = server.count();
     assert!(sent > 0 && sent <= LIMIT, "{sent} requests");
     assert!(calls("%") <= LIMIT && calls("tenant-1") <= 3, "{} calls", calls("%"));
+    report(&format!(
+        "10 workers, limit {LIMIT}: {kills} kills, {} calls, {sent} requests",
+        calls("%")
+    ));
     // What is charged is what was reserved and what workers still hold.
     let charged = "SELECT amount FROM memoird.spent WHERE tenant = '' AND unit = 'calls' AND period LIKE '%-13'";
     let held = "SELECT coalesce(sum(amount), 0) FROM memoird.tranche WHERE unit = 'calls' AND period LIKE '%-13'";
@@ -105,7 +110,6 @@ fn what_was_spent_before_a_limit_was_set_counts() {
     let Some(fleet) = with_model(&server) else { return };
     fleet.push(&root(1), "acme/desk-1");
     fleet.run(&["--once", "acme/desk-1"]).ok();
-    let sent = server.count();
     // What was charged at the worst case is settled, and the tranche is given back.
     let charged = |scope: &str| -> f64 {
         let query = format!(
@@ -118,13 +122,55 @@ fn what_was_spent_before_a_limit_was_set_counts() {
         assert!((charged(scope) - used).abs() < 1e-6, "{scope}: {} {used}", charged(scope));
     }
     assert_eq!(fleet.postgres.admin("SELECT count(*) FROM memoird.tranche"), "0");
+    // A limit of one root leaves the others alone.
+    fleet.postgres.admin(
+        "INSERT INTO memoird.cap (tenant, root, span, unit, most) VALUES ('other', 'desk-0', 'day', 'calls', 0)",
+    );
+    fleet.push(&root(0), "other/desk-0");
+    let refused = fleet.run(&["--once", "other/desk-0"]);
+    check(&refused, 1, &["the root's budget of the day is exhausted"]);
+    fleet.push(&root(2), "other/desk-2");
+    fleet.run(&["--once", "other/desk-2"]).ok();
+    let sent = server.count();
     fleet.postgres.admin(&format!(
         "INSERT INTO memoird.cap (span, unit, most) VALUES ('month', 'calls', {sent})"
     ));
-    fleet.push(&root(2), "other/desk-2");
-    let refused = fleet.run(&["--once", "other/desk-2"]);
+    fleet.push(&root(3), "other/desk-3");
+    let refused = fleet.run(&["--once", "other/desk-3"]);
     check(&refused, 1, &["the fleet's budget of the month is exhausted"]);
     assert_eq!(server.count(), sent);
+}
+
+#[test]
+fn without_a_database_each_tenant_has_a_budget_and_a_ledger_of_its_own() {
+    let server = Server::well_behaved();
+    let Some(fleet) = with_model(&server) else { return };
+    for name in ["acme/desk-1", "acme/desk-2", "other/desk-1"] {
+        fleet.push(&root(1), name);
+    }
+    let once = |name: &str| {
+        let args = ["--once", name, "--set", "budget.day.calls=2"];
+        let mut worker = fleet.worker(&args);
+        worker.env_remove("MEMOIRD_CLAIMS");
+        let before = server.count();
+        (finish(worker, &args), server.count() - before)
+    };
+    let (first, calls) = once("acme/desk-1");
+    assert_eq!((first.code, calls), (0, 2), "{first}");
+    let (refused, calls) = once("acme/desk-2");
+    assert_eq!(calls, 0);
+    check(&refused, 1, &["the budget of the day is exhausted"]);
+    let (other, calls) = once("other/desk-1");
+    assert_eq!((other.code, calls), (0, 2), "{other}");
+    let roots = |tenant: &str| -> String {
+        let state = format!("main/.local/state/memoird-tenants/{tenant}/memoird/ledger.db");
+        let ledger = rusqlite::Connection::open(fleet.path(&state)).unwrap();
+        let all = "SELECT group_concat(DISTINCT root) FROM call";
+        ledger.query_row(all, [], |row| row.get(0)).unwrap()
+    };
+    assert!(roots("acme").ends_with("/acme/desk-1"), "{}", roots("acme"));
+    assert!(roots("other").ends_with("/other/desk-1"), "{}", roots("other"));
+    assert!(!fleet.path("main/.local/state/memoird/ledger.db").exists());
 }
 
 #[test]

@@ -6,12 +6,17 @@ use std::{
 };
 
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::{
     assert_same_files, check, compacted,
-    fleet_home::{Fleet, finish, signal, written_twice},
+    dice::Dice,
+    fleet_home::{Fleet, Network, finish, signal, written_twice},
+    namespaces::{Namespace, forward},
+    report,
     servers::Bucket,
-    support::{Root, await_pause, files::Files},
+    size,
+    support::{Root, await_pause, files::Files, skipped},
 };
 
 /// Returns a small root with a number in its logs, and `days` of logs up to April 12.
@@ -56,14 +61,29 @@ fn a_worker_writes_what_a_run_on_the_machine_would_and_then_has_nothing_to_do() 
     assert_same_files(&fleet.pull("acme/mara"), &local);
     assert_eq!(fleet.postgres.sql("acme", "SELECT owner IS NULL, gen FROM memoird.root"), "t|2");
     // It is due again when the week closes.
-    let again = fleet.run(&["--until-idle", "--json"]);
-    assert_eq!(again.stdout.trim(), "", "{again}");
+    let again = fleet.run(&["--until-idle", "--json"]).ok().json_as("worker");
+    assert_eq!(again, json!({ "done": 0, "failed": 0, "lost": 0 }));
     assert_eq!(fleet.postgres.sql("acme", "SELECT count(*) FROM memoird.run"), "1");
     // Due or not.
     let report = fleet.run(&["--once", "acme/mara", "--json"]);
     let report = report.ok().json_as("worker");
     assert_eq!(report["written"], 0);
     assert_eq!(report["generation"], 2);
+}
+
+#[test]
+fn json_sums_up_the_turns_of_all_tenants() {
+    let Some(fleet) = Fleet::start() else { return };
+    let created = fleet.run(&["--init-claims", "--json"]).ok().json_as("worker");
+    assert_eq!(created, json!({ "created": false }));
+    for tenant in ["acme", "other"] {
+        fleet.push(&Root::small(), &format!("{tenant}/small"));
+    }
+    fleet.postgres.sql("other", "SELECT memoird.report_root('other', 'missing', 1, 0)");
+    let ran = fleet.run(&["--until-idle", "--json"]);
+    let expected = json!({ "done": 2, "failed": 1, "lost": 0 });
+    assert_eq!((ran.code, ran.json_as("worker")), (1, expected), "{ran}");
+    assert!(ran.stderr.contains("other/missing: "), "{ran}");
 }
 
 #[test]
@@ -190,6 +210,10 @@ fn path_manifest_and_row_must_name_the_same_tenant() {
     fleet.postgres.sql("other", "SELECT memoird.report_root('other', 'small', 1, 0)");
     let once = fleet.run(&["--once", "other/small"]);
     check(&once, 78, &["is not a root of the tenant `other`", "`acme`"]);
+    let once = fleet.run(&["--once", "other/small", "--json"]);
+    let report = once.json_as("worker");
+    assert_eq!((once.code, &report["outcome"]), (78, &"failed".into()), "{once}");
+    assert!(report["problem"].as_str().unwrap().contains("`other`"), "{once}");
     // A policy shows the rows of one tenant only, to the owner of the tables, too.
     let rows = |tenant: &str| fleet.postgres.sql(tenant, "SELECT id, tenant FROM memoird.root");
     assert_eq!(rows("acme"), "small|acme");
@@ -250,6 +274,10 @@ fn the_root_of_a_dead_worker_is_claimed_when_its_lease_has_run_out() {
         assert!(died.elapsed() < LEASE + Duration::from_secs(5), "not claimed");
         thread::sleep(Duration::from_millis(100));
     }
+    report(&format!(
+        "claimed again {:.1} s after the kill, lease {LEASE:?}",
+        died.elapsed().as_secs_f64()
+    ));
     drop(other);
 }
 
@@ -259,11 +287,14 @@ fn a_root_that_its_workers_die_of_waits_longer_each_time() {
     fleet.postgres.admin(
         "INSERT INTO memoird.root (tenant, id, owner, lease_until, attempts) VALUES \
          ('acme', 'deadly', 'gone', now() - interval '1 second', 5), \
-         ('acme', 'unlucky', 'gone', now(), 4)",
+         ('acme', 'unlucky', 'gone', now(), 4); \
+         INSERT INTO memoird.root (tenant, id, due_at) VALUES ('acme', 'waiting', now() - interval '1 day')",
     );
     let claim = "SELECT coalesce(id, '-') FROM memoird.claim_root('acme', NULL, 'me', 60000)";
-    assert_eq!(fleet.postgres.admin(claim), "unlucky");
-    assert_eq!(fleet.postgres.admin(claim), "-");
+    // What became due while a worker had it does not wait behind the others.
+    for id in ["unlucky", "waiting", "-"] {
+        assert_eq!(fleet.postgres.admin(claim), id);
+    }
     let waits = "SELECT owner IS NULL, due_at > now() + interval '20 seconds' FROM memoird.root WHERE id = 'deadly'";
     assert_eq!(fleet.postgres.admin(waits), "t|t");
 }
@@ -280,6 +311,31 @@ fn a_tenant_with_one_root_does_not_wait_for_one_with_many() {
     fleet.push(&Root::small(), "one/small");
     let turns: Vec<String> = (0..2).map(|_| turn()).collect();
     assert!(turns.contains(&"one".to_owned()), "{turns:?}");
+}
+
+#[test]
+fn workers_share_one_connection_of_a_pooler() {
+    let Some(mut fleet) = Fleet::start() else { return };
+    if !fleet.postgres.start_pooler() {
+        return skipped("PgBouncer is missing: apt install pgbouncer");
+    }
+    let names: Vec<_> = (0..6).map(|it| format!("tenant-{}/lexicon-{it}", it % 2)).collect();
+    for (number, name) in names.iter().enumerate() {
+        fleet.push(&numbered(number, 9), name);
+    }
+    let mut workers: Vec<_> =
+        ["one", "two", "three"].iter().map(|it| fleet.spawn(it, &["--until-idle"])).collect();
+    for worker in &mut workers {
+        assert!(worker.0.wait().unwrap().success());
+    }
+    for (number, name) in names.iter().enumerate() {
+        let expected = undisturbed(&numbered(number, 9));
+        assert_files(&fleet.pull(name).files(), &expected, name);
+    }
+    assert_eq!(
+        fleet.postgres.admin("SELECT count(*), count(DISTINCT root) FROM memoird.run"),
+        "6|6"
+    );
 }
 
 #[test]
@@ -313,7 +369,7 @@ fn bad_servers_are_named_and_nothing_is_lost() {
         fleet.run(&args)
     };
     let wrong = with(&format!("postgres://worker:hunter2@127.0.0.1:{port}/fleet"));
-    check(&wrong, 69, &["refuses this user", "password authentication failed"]);
+    check(&wrong, 69, &["refuses this user", "authentication failed"]);
     assert!(!wrong.stderr.contains("hunter2"), "{wrong}");
     let silent = with("postgres://worker:hunter2@127.0.0.1:1/fleet");
     check(&silent, 69, &["cannot reach the claims database", "127.0.0.1:1"]);
@@ -332,39 +388,41 @@ fn bad_servers_are_named_and_nothing_is_lost() {
     check(&with(&plain), 78, &["no claims tables", "--init-claims"]);
 }
 
-fn size(name: &str, default: usize) -> usize {
-    std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
-}
-
-/// Numbers that are the same in each run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-}
-
 #[test]
-fn kills_and_pauses_change_no_byte_and_leave_no_root_behind() {
+fn kills_pauses_and_partitions_change_no_byte_and_leave_no_root_behind() {
     const DAYS: u32 = 21;
     const LEASE: Duration = Duration::from_secs(2);
-    let Some(fleet) = Fleet::start() else { return };
+    let bucket = Bucket::good();
+    let dir = tempfile::tempdir().unwrap();
+    let started = Fleet::with_store(dir, "s3://team".to_owned(), bucket.variables());
+    let Some(fleet) = started else { return };
+    let namespaces: Vec<_> = (1..=3).filter_map(Namespace::new).collect();
+    if namespaces.len() < 3 {
+        skipped("network namespaces need root and iproute2: no partitions");
+    }
+    let ports = (forward(fleet.postgres.port()), forward(bucket.port()));
+    let spawn = |which: usize| match namespaces.get(which) {
+        Some(namespace) => {
+            let network = Network { namespace, claims_port: ports.0, store_port: ports.1 };
+            fleet.spawn_in(&network, &["--lease", "2s"])
+        }
+        None => fleet.spawn(&format!("machine-{which}"), &["--lease", "2s"]),
+    };
     let roots = size("MEMOIRD_FLEET_ROOTS", 12);
-    let kills = size("MEMOIRD_FLEET_KILLS", 12);
+    let mut left = [
+        (Disturbance::Kill, size("MEMOIRD_FLEET_KILLS", 9)),
+        (Disturbance::Pause, size("MEMOIRD_FLEET_PAUSES", 1)),
+        (Disturbance::Partition, size("MEMOIRD_FLEET_PARTITIONS", 1) * namespaces.len().min(1)),
+    ];
     let mut expected = Vec::new();
     for number in 0..roots {
         let root = numbered(number, DAYS);
         fleet.push(&root, &format!("tenant-{}/lexicon-{number}", number % 5));
         expected.push(undisturbed(&root));
     }
-    let args = ["--lease", "2s"];
-    let machines = ["one", "two", "three"];
-    let mut workers: Vec<_> = machines.iter().map(|it| fleet.spawn(it, &args)).collect();
+    let mut workers: Vec<_> = (0..3).map(spawn).collect();
     let mut dice = Dice(7);
-    let (mut killed, mut paused) = (0, 0);
+    let mut done = [0; 3];
     let count = |which: &str| -> usize {
         fleet.postgres.admin(&format!("SELECT count(*) FROM memoird.{which}")).parse().unwrap()
     };
@@ -373,25 +431,42 @@ fn kills_and_pauses_change_no_byte_and_leave_no_root_behind() {
         assert!(started.elapsed() < Duration::from_secs(1800), "roots are stuck");
         thread::sleep(Duration::from_millis(20 + dice.below(150)));
         let which = usize::try_from(dice.below(3)).unwrap();
-        if killed + paused >= kills {
+        // In proportion to what is left, so that all end at about the same time.
+        let all: usize = left.iter().map(|it| it.1).sum();
+        if all == 0 {
             continue;
         }
-        match dice.below(4) {
-            0 => {
-                // The whole worker dies, and its service starts it again.
-                workers[which] = fleet.spawn(machines[which], &args);
-                killed += 1;
+        let mut at = usize::try_from(dice.below(all as u64)).unwrap();
+        let kind = left.iter().position(|(_, left)| {
+            let is_it = at < *left;
+            at = at.saturating_sub(*left);
+            is_it
+        });
+        let kind = kind.unwrap();
+        let has_happened = match left[kind].0 {
+            // Each fourth time the whole worker dies, and its service starts it again.
+            Disturbance::Kill if dice.below(4) == 0 => {
+                workers[which].kill();
+                workers[which] = spawn(which);
+                true
             }
-            1 if paused * 10 < kills => {
-                let Some(turn) = workers[which].turn() else { continue };
+            Disturbance::Kill => workers[which].kill_turn(),
+            Disturbance::Pause => workers[which].turn().is_some_and(|turn| {
                 signal(turn, Signal::STOP);
                 thread::sleep(LEASE + Duration::from_secs(1));
-                signal(turn, Signal::CONT);
-                paused += 1;
-            }
-            _ => killed += usize::from(workers[which].kill_turn()),
-        }
+                signal(turn, Signal::CONT)
+            }),
+            Disturbance::Partition => workers[which].turn().is_some_and(|_| {
+                namespaces[which].set_cut(true);
+                thread::sleep(LEASE + Duration::from_secs(1));
+                namespaces[which].set_cut(false);
+                true
+            }),
+        };
+        left[kind].1 -= usize::from(has_happened);
+        done[kind] += usize::from(has_happened);
     }
+    let seconds = started.elapsed().as_secs_f64();
     drop(workers);
     for (number, expected) in expected.iter().enumerate() {
         let name = format!("tenant-{}/lexicon-{number}", number % 5);
@@ -399,17 +474,19 @@ fn kills_and_pauses_change_no_byte_and_leave_no_root_behind() {
         assert_files(&found.files(), expected, &name);
         assert_eq!(written_twice(&found.path("")), [""; 0], "{name}");
     }
-    report_kills(&format!(
-        "{roots} roots, {killed} kills, {paused} pauses, {} lost leases, {:.1} s",
+    let [kills, pauses, partitions] = done;
+    report(&format!(
+        "{roots} roots, {kills} kills, {pauses} pauses, {partitions} partitions, {} lost leases, {seconds:.1} s",
         count("run WHERE outcome = 'lost'"),
-        started.elapsed().as_secs_f64()
     ));
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "the figures of the run, for the person who asked for its size"
-)]
-fn report_kills(figures: &str) {
-    eprintln!("workers under kills: {figures}");
+/// What happens to a worker.
+#[derive(Clone, Copy)]
+enum Disturbance {
+    Kill,
+    /// It does not run for longer than its lease.
+    Pause,
+    /// It reaches no server for longer than its lease.
+    Partition,
 }

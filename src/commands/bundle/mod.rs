@@ -2,12 +2,12 @@
 
 mod conflicts;
 
-use std::process::ExitCode;
+use std::{collections::HashMap, process::ExitCode};
 
 use serde::Serialize;
 
 pub(super) use self::conflicts::{conflict_entries, is_conflict_id, settle_conflicts};
-use super::{GlobalArgs, error_report::exit_code_if_failed, ui::Ui};
+use super::{GlobalArgs, embed_lines::embed_new_lines, error_report::exit_code_if_failed, ui::Ui};
 use crate::{
     compaction::{self, plan::Selection},
     config::root::ROOT_FILE_NAME,
@@ -205,6 +205,13 @@ fn pull(call: &Invocation, root: MemoryRoot, args: &PullArgs, ui: &Ui) -> Comman
         drop(search::refresh_index(&root.vault));
     }
     show_pull(&report, ui);
+    // Where another host summarizes, no run computes them.
+    if !report.dry_run
+        && !root.settings.is_writer(&call.environment.host)
+        && let Ok(scan) = root.vault.scan_hashes(&HashMap::new())
+    {
+        embed_new_lines(call, &root, Some(&scan.inventory), ui);
+    }
     Ok(exit_code_if_failed(!report.conflicts.is_empty() || !report.skipped.is_empty()))
 }
 

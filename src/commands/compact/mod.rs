@@ -5,16 +5,12 @@ mod model_preview;
 mod preview;
 mod report;
 
-use std::{
-    collections::HashMap,
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, process::ExitCode};
 
 use chrono::NaiveDate;
 
 use self::report::{Requested, RequestedPeriod, exit_code, show_report};
-use super::{GlobalArgs, ui::Ui};
+use super::{GlobalArgs, embed_lines::embed_new_lines, ui::Ui};
 use crate::{
     compaction::{
         self, RunOutcome,
@@ -28,7 +24,6 @@ use crate::{
         item::Tier,
         period::{Grain, Period},
     },
-    model::{connect, embedding::EmbeddingInput},
     operations::{
         compact::compact_due,
         error::{CommandError, CommandResult},
@@ -36,10 +31,7 @@ use crate::{
         workspace::{Invocation, MemoryRoot, require_writer},
     },
     recall::search::{self, time::date_words::DateWords},
-    store::{
-        db::{lineage::Lineage, vectors::VectorDb},
-        fs::inventory::Inventory,
-    },
+    store::db::lineage::Lineage,
 };
 
 /// Run everything that is due now
@@ -219,48 +211,6 @@ fn show_accepted_damage(root: &MemoryRoot, ui: &Ui) -> CommandResult<()> {
         None => ui.note("nothing to accept: no larger number of files is missing"),
     }
     Ok(())
-}
-
-/// How long a call of `compact` computes vectors for semantic search.
-const EMBED_TIME_MAX: Duration = Duration::from_secs(60);
-
-/// Computes vectors of new lines, if an embedding server is configured.
-fn embed_new_lines(call: &Invocation, root: &MemoryRoot, inventory: Option<&Inventory>, ui: &Ui) {
-    let embedder = match connect::embedding_client(
-        &call.config,
-        &root.settings,
-        &call.environment,
-        EmbeddingInput::Line,
-    ) {
-        Ok(Some(embedder)) => embedder,
-        Ok(None) => {
-            // Without a server nothing uses the vectors of earlier runs.
-            VectorDb::remove(&root.vault.layout().vectors());
-            return;
-        }
-        Err(error) => {
-            ui.warn(format!("cannot compute vectors: {error}"));
-            return;
-        }
-    };
-    let started = Instant::now();
-    let mut may_continue = || started.elapsed() < EMBED_TIME_MAX;
-    match search::embed_lines(&root.vault, inventory, &embedder, &mut may_continue) {
-        Ok(progress) => {
-            if progress.lines > 0 {
-                ui.detail(format!("computed vectors of {} lines", progress.lines));
-            }
-            if let Some(why) = progress.failed {
-                ui.warn(format!("{} logs wait for vectors: {why}", progress.logs_left));
-            } else if progress.logs_left > 0 {
-                ui.note(format!(
-                    "{} logs have no vectors yet; the daemon or the next `memoird compact` continues",
-                    progress.logs_left
-                ));
-            }
-        }
-        Err(error) => ui.warn(format!("cannot compute vectors: {error}")),
-    }
 }
 
 impl CompactArgs {

@@ -35,6 +35,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// No statement of ours takes longer, except for a sweep.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The class of errors of connections, by which PgBouncer reports that it has no server, and a wrong password.
+const POOLER_CLASS: &str = "08";
+
 /// A parameter of a statement, with its type.
 pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
@@ -169,6 +172,12 @@ impl Connection {
                 | &SqlState::TOO_MANY_CONNECTIONS,
             )
             | None => ClaimsErrorKind::Unreachable,
+            Some(code) if code.code().starts_with(POOLER_CLASS) => match error.as_db_error() {
+                Some(it) if it.message().contains("authentication failed") => {
+                    ClaimsErrorKind::Denied
+                }
+                _ => ClaimsErrorKind::Unreachable,
+            },
             Some(_) => ClaimsErrorKind::Failed,
         };
         ClaimsError::new(kind, &self.server, reason_of(error))
