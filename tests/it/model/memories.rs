@@ -203,7 +203,7 @@ fn statements_of_a_day_are_filed_by_topic() {
     assert_eq!(
         bullets,
         [
-            "- Alice prefers short replies in the morning.",
+            "- Reply style: Alice prefers short replies in the morning.",
             "- Moved the importer to SQLite, since a crash then loses at most one row (2026-04-07)",
             "- Importer: Speed: 3.2 s per GB (2026-04-07)",
         ]
