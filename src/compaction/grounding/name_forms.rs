@@ -161,7 +161,7 @@ pub(super) fn has_path_in_parts(path: &str, lines: &[&str]) -> bool {
         return !is_rooted && !path.contains('.') && names.all(has);
     }
     let is_tree = |it: &&str| it.contains(['├', '└']);
-    lines.iter().any(|it| is_tree(it)) && parts().count() > 1 && parts().all(has)
+    lines.iter().any(is_tree) && parts().count() > 1 && parts().all(has)
 }
 
 /// Returns whether a line has code that an item shortens: `![](/media/…)` of `![](/media/01ABC)`.

@@ -44,13 +44,34 @@ struct Clause {
     insufficient: StemSet,
     /// Whether only small words follow the last negation: `but Linux is not`, `while links should not have it`.
     ends_negated: bool,
-    /// Whether all that it denies is an aside behind a comma: `…, no sails`.
-    denies_aside: bool,
-    /// Whether all that it denies is what would be so otherwise.
-    denies_otherwise: bool,
+    denial: DenialScope,
     /// The words that report a failure of what the clause is about, and not of a thing named by it: `fails to load`,
     /// not `finds broken links`.
     failures: HashSet<String>,
+}
+
+/// What the denials of a clause are about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DenialScope {
+    /// The clause.
+    Clause,
+    /// An aside behind a comma: `…, no sails`.
+    Aside,
+    /// What would be so otherwise.
+    Otherwise,
+}
+
+impl DenialScope {
+    fn of(words: &[ParsedWord]) -> Self {
+        let mut denials = (0..words.len()).filter(|it| is_negation(words, *it));
+        if denies_otherwise(words) {
+            Self::Otherwise
+        } else if denials.all(|it| words[it].separator != Separator::Space) {
+            Self::Aside
+        } else {
+            Self::Clause
+        }
+    }
 }
 
 /// What a clause orders.
@@ -302,7 +323,7 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
         let has_own_negation = || implicit.iter().any(|word| !it.words.contains(word));
         // What the lines negate may be in a part that the item leaves out.
         // `when it would otherwise have no field`
-        if it.denies_otherwise {
+        if it.denial == DenialScope::Otherwise {
             return false;
         }
         // `Run it with the variable` of `without the variable it reads the wrong cache`
@@ -315,7 +336,7 @@ fn drops_negation(theirs: &[Clause], clause: &Clause, implicit: &HashSet<String>
         }
         let states_negated = it.negated.is_empty()
             || !it.negated.is_disjoint(&clause.stems)
-            || !(it.denies_aside || clause.stems.is_subset(&it.stems));
+            || !(it.denial == DenialScope::Aside || clause.stems.is_subset(&it.stems));
         if it.is_similar(clause)
             && it.negations > clause.negations + clause.alternatives
             && states_negated
@@ -556,10 +577,7 @@ impl Clause {
             ends_negated: (0..words.len()).rev().find(|it| is_negation(words, *it)).is_some_and(
                 |last| !words[last + 1..].iter().any(|it| is_content(it) || it.in_code),
             ),
-            denies_aside: (0..words.len())
-                .filter(|it| is_negation(words, *it))
-                .all(|it| words[it].separator != Separator::Space),
-            denies_otherwise: denies_otherwise(words),
+            denial: DenialScope::of(words),
             failures: failures(words),
             words: all,
         }

@@ -502,6 +502,14 @@ impl StatementCollector {
             && !has_date(words)
     }
 
+    /// Returns the class of a statement; a problem that was mended is an outcome.
+    fn class_of(&self, page: &ParsedLog, index: usize, own: &str) -> StatementClass {
+        match sections::class_of(page, &page.statements[index], own) {
+            StatementClass::Open if self.cured.contains(&index) => StatementClass::Outcome,
+            class => class,
+        }
+    }
+
     /// Returns what a statement is about: the entity in the titles above it, or the one in its words that the logs
     /// name most.
     fn subject_of(
@@ -550,10 +558,7 @@ impl StatementCollector {
         let mut own_terms = self.extractor.extract(&words);
         let mut terms = own_terms.clone();
         let mut lines: Vec<u32> = statement.lines_of(0, end).chain(statement.header).collect();
-        let class = match sections::class_of(page, statement, own) {
-            StatementClass::Open if self.cured.contains(&index) => StatementClass::Outcome,
-            class => class,
-        };
+        let class = self.class_of(page, index, own);
         let role = self.role_of(page, statement, (own, &words), class);
         let day = page.stem.date();
         if !self.reads(role.kind, day) {
