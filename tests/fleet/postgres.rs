@@ -80,6 +80,9 @@ impl Postgres {
     /// is installed.
     pub(crate) fn start_pooler(&mut self) -> bool {
         const PROGRAM: &str = "/usr/sbin/pgbouncer";
+        if self.pooler.is_some() {
+            return true;
+        }
         let Some((uid, gid)) = user().filter(|_| Path::new(PROGRAM).is_file()) else {
             return false;
         };
