@@ -228,7 +228,6 @@ pub(crate) struct ClaimLexicon {
 pub(crate) struct StrengthLexicon {
     pub(crate) groups: Vec<StrengthGroup>,
     pub(crate) others: LexiconWords,
-    pub(crate) barred: LexiconWords,
     pub(crate) back_references: LexiconWords,
     pub(crate) objects: LexiconWords,
     pub(crate) past_forms: LexiconWords,
@@ -298,8 +297,6 @@ pub(crate) struct HedgingLexicon {
     pub(crate) italian_after_si: LexiconWords,
     pub(crate) spanish_or_french: LexiconWords,
     pub(crate) no_condition_after: LexiconWords,
-    pub(crate) purpose_subjects: LexiconWords,
-    pub(crate) purpose_verbs: LexiconWords,
     pub(crate) no_hedge_after_could: LexiconWords,
     pub(crate) before_month_may: LexiconWords,
     pub(crate) after_month_may: LexiconWords,

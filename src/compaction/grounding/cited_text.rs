@@ -321,6 +321,12 @@ impl<'s> CitedText<'s> {
     /// Returns whether a number is part of the short form of a day that the lines were written on or name: `4/2`, `04-02`,
     /// and `18日` behind `4月17日、`.
     pub(super) fn has_short_day(&self, text: &str, quantity: &Quantity) -> bool {
+        // `3/4 shards` counts.
+        let is_part = |c: char| c.is_ascii_digit() || matches!(c, '/' | '-');
+        let behind = text[quantity.start..].trim_start_matches(is_part).trim_start();
+        if behind.starts_with(|c: char| c.is_ascii_lowercase()) {
+            return false;
+        }
         short_days(text, quantity.start).iter().any(|(month, day)| {
             let is_it = |it: NaiveDate| it.month() == *month && it.day() == *day;
             self.lines.iter().any(|it| is_it(it.0)) || self.quantities().names_day(*month, *day)

@@ -250,23 +250,11 @@ fn find_condition(clause: &[ParsedWord]) -> Option<usize> {
     (0..clause.len()).find(|&at| {
         let before = at.checked_sub(1).map(|it| &clause[it].text[..]);
         let is_question = before.is_some_and(|it| HEDGING.no_condition_after.contains(&it));
-        if is_purpose(clause, at) {
-            return false;
-        }
         (CONDITIONS.longest_match(clause, at).is_some() && !is_question)
             || (at == 0
                 && OPENING_CONDITIONS.longest_match(clause, at).is_some()
                 && !is_italian_si(clause))
     })
-}
-
-/// Returns whether a condition at `at` names a purpose: `if you want direct posts, …` is so for direct posts.
-fn is_purpose(clause: &[ParsedWord], at: usize) -> bool {
-    let word = |at: usize| clause.get(at).map_or("", |it| &it.text[..]);
-    let has_object = clause.get(at + 3).is_some_and(|it| it.separator == Separator::Space);
-    HEDGING.purpose_subjects.contains(&word(at + 1))
-        && HEDGING.purpose_verbs.contains(&word(at + 2))
-        && has_object
 }
 
 /// Returns where the step begins on which a condition at `at` depends: after a comma and a conjunction, or with the clause.

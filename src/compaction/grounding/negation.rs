@@ -11,7 +11,7 @@ use super::claim_words::{
 };
 use crate::text::{
     clauses::{ParsedSentence, ParsedWord, Separator, parse_sentences, span_text},
-    lexicon::{CLAIMS, SENTENCES},
+    lexicon::{CLAIMS, SENTENCES, STRENGTH},
     scripts,
 };
 
@@ -197,15 +197,9 @@ impl CitedNegations {
         let needs_what_lacks = clause.order == Some(Order::Ban)
             && !clause.lacking.is_empty()
             && self.contrasted.iter().any(|it| it.requires(clause));
-        // `without Porto` of `the plan drops Porto`
-        let lacks_what_ended = clause.negation_words == 1
-            && !clause.lacking.is_empty()
-            && self
-                .contrasted
-                .iter()
-                .any(|it| it.ended.iter().any(|it| clause.lacking.is_subset(it)));
         // `Only the cache does not change it` of `change the index, not just the cache`
-        let is_insufficient = has(&clause.words, &CLAIMS.sole_words)
+        let is_insufficient = clause.order.is_none()
+            && has(&clause.words, &CLAIMS.sole_words)
             && self
                 .contrasted
                 .iter()
@@ -233,7 +227,6 @@ impl CitedNegations {
             || bans_what_ended
             || bans_what_failed
             || needs_what_lacks
-            || lacks_what_ended
             || is_insufficient
             || denies_passed_over
             || lacks_the_same()
@@ -430,19 +423,19 @@ fn replacements(words: &[ParsedWord]) -> Vec<(StemSet, HashSet<String>)> {
 
 /// Returns the stems of what words say something else is in place of: `instead of full dumps`, `rather than the pier`.
 fn passed_over(words: &[ParsedWord]) -> Option<StemSet> {
-    const PHRASES: [(&str, &str); 6] = [
-        ("instead", "of"),
-        ("rather", "than"),
-        ("anstelle", "von"),
-        ("au", "lieu"),
-        ("en", "lugar"),
-        ("in", "place"),
-    ];
+    const WORDS_MAX: usize = 3;
+    const PHRASES: [(&str, &str); 3] = [("instead", "of"), ("rather", "than"), ("anstelle", "von")];
     let is_one = |it: &[ParsedWord]| PHRASES.contains(&(&it[0].text[..], &it[1].text[..]));
     let at = words.windows(2).position(is_one).map(|it| it + 2);
     let at = at.or_else(|| words.iter().position(|it| it.text == "statt").map(|it| it + 1))?;
-    let rest = words[at..].iter().take_while(|it| it.separator == Separator::Space).cloned();
-    let stems = content_stems(&rest.collect::<Vec<_>>());
+    // What follows is about these only up to a reason.
+    let is_near = |it: &&ParsedWord| {
+        it.separator == Separator::Space
+            && !SENTENCES.clause_openers.contains(&&it.text[..])
+            && !STRENGTH.reasons.contains(&&it.text[..])
+    };
+    let rest = words[at..].iter().take_while(is_near).filter(|it| is_content(it));
+    let stems: StemSet = rest.take(WORDS_MAX).map(|it| word_stem(&it.text)).collect();
     (!stems.is_empty()).then_some(stems)
 }
 

@@ -32,18 +32,14 @@ struct SentenceWords {
 }
 
 impl SentenceWords {
-    /// Returns whether it says that all others fail: `all other methods are blocked`, `a badge is required, visitors are
-    /// blocked`.
+    /// Returns whether it says that all others fail: `all other methods are blocked`.
     fn rules_out_others(&self) -> bool {
         let words: Vec<&str> = self.run.split_whitespace().collect();
         let names_others = words.windows(2).any(|it| {
             STRENGTH.others.contains(&&it.join(" ")[..]) || STRENGTH.others.contains(&it[0])
         });
         let fails = |it: &&&str| CLAIMS.failures.contains(*it);
-        let is_required = words.iter().any(|it| CLAIMS.requirements.contains(it));
-        let is_barred = words.iter().any(|it| STRENGTH.barred.contains(it));
-        (is_required && is_barred)
-            || names_others && (self.has_negation || words.iter().any(|it| fails(&it)))
+        names_others && (self.has_negation || words.iter().any(|it| fails(&it)))
     }
 }
 
@@ -124,9 +120,8 @@ impl LineWords {
                 about = self.sentences.iter().collect();
             }
             let is_strong = |at: &usize, group: &StrengthGroup| {
-                // `Read-only` is a name of its own.
                 !words[*at].in_code
-                    && !text[..words[*at].start].ends_with('-')
+                    && !self.has_compound(text, words, *at)
                     && group.words.contains(&&words[*at].text[..])
                     && !is_cancelled(words, *at)
             };
@@ -161,6 +156,14 @@ impl LineWords {
             let at = STRENGTH.groups.iter().filter_map(unsupported).min()?;
             Some(span_text(text, &words[at..=at]))
         })
+    }
+
+    /// Returns whether a word is the second part of a compound that the lines have, too: `read-only`.
+    fn has_compound(&self, text: &str, words: &[ParsedWord], at: usize) -> bool {
+        let Some(first) = at.checked_sub(1).map(|it| &words[it].text) else { return false };
+        let pair = format!(" {first}  {} ", words[at].text);
+        text[..words[at].start].ends_with('-')
+            && self.sentences.iter().any(|it| it.run.contains(&pair))
     }
 
     /// Returns whether a line has a word of the group right before the word that follows it in the item, whatever else

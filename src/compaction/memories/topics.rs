@@ -141,12 +141,9 @@ impl TopicWriter<'_> {
             let older = known.map(|it| self.older_statements(it)).transpose()?.unwrap_or_default();
             let by_model = known.map(|it| self.recent_of_model(it)).unwrap_or_default();
             let [older, by_model] = self.without_ended(known, [older, by_model], topics);
-            let statements = with_older(
-                with_those_of_model(new.collect(), by_model),
-                older,
-                false,
-                STATEMENTS_MAX,
-            );
+            let lasting_max = lasting_max(known);
+            let new = with_those_of_model(new.collect(), by_model);
+            let statements = with_older(new, older, false, lasting_max);
             let memory =
                 self.memory(topic.kind, &topic.name, &topic.description, known, &mut names);
             self.add_file(memory, known, statements, files, recorded)?;
@@ -159,7 +156,7 @@ impl TopicWriter<'_> {
         for memory in self.memories.iter().filter(is_over) {
             let all = [self.older_statements(memory)?, self.recent_of_model(memory)];
             let [older, by_model] = self.without_ended(Some(memory), all, topics);
-            let statements = with_older(by_model, older, false, STATEMENTS_MAX);
+            let statements = with_older(by_model, older, false, lasting_max(Some(memory)));
             let says =
                 |it: &(StatementKind, Item)| is_beginning_of(&memory.description, &it.1.text);
             // A description does not outlive what it says.
@@ -597,6 +594,14 @@ fn repeats(a: &Item, b: &Item) -> bool {
 /// Returns whether statements of a kind no longer hold once their topic was stopped.
 pub(super) fn ends_with_topic(kind: StatementKind) -> bool {
     matches!(kind, StatementKind::State | StatementKind::Open | StatementKind::Environment)
+}
+
+/// Returns how many statements of a kind that lasts a memory may have: more if a model picked some.
+fn lasting_max(memory: Option<&TypedMemory>) -> usize {
+    match memory {
+        Some(memory) if !memory.by_model.is_empty() => LASTING_STATEMENTS_MAX,
+        _ => STATEMENTS_MAX,
+    }
 }
 
 /// Returns new statements with those older ones that still hold: no new one has their label or words, and their topic

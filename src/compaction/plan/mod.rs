@@ -23,7 +23,9 @@ use chrono_tz::Tz;
 pub(crate) use self::triggers::{DueReason, WaitCause};
 use self::{damage::Damage, rules::Planner};
 use crate::{
+    engine::model::is_model_engine_id,
     memory::{
+        address::Stem,
         hash::ContentHash,
         item::Tier,
         period::{Grain, Period},
@@ -76,6 +78,14 @@ impl RecordedState {
     /// Accepts doubtful files as they are. Nobody can mean both sides of a merge conflict.
     pub(crate) fn accept_damage(&mut self) {
         self.damaged.retain(|_, damage| !damage.may_be_intended());
+    }
+
+    /// Returns whether a model read a log as it is.
+    pub(crate) fn is_read_by_model(&self, stem: &Stem, inventory: &Inventory) -> bool {
+        let day = Period::containing(Grain::Day, stem.date());
+        let hash = inventory.logs.get(stem).map(|it| it.input_hash.hex16());
+        self.extracted_by.get(&day).is_some_and(|it| is_model_engine_id(it))
+            && hash.is_some_and(|it| self.extracted.get(stem.as_str()) == Some(&it))
     }
 
     /// Returns the engine that extracted a day: from the database, else from the week's file.

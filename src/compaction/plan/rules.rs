@@ -315,12 +315,19 @@ impl<'a> Planner<'a> {
         inputs.extend(months.filter_map(|month| {
             Some((month.to_string(), self.inventory.monthly.get(&month)?.body_hash.clone()))
         }));
-        // Of the days that a model read they are what it found.
+        // Of the logs that a model read they are what it found.
         let by_model = self.inventory.memories.iter().filter(|it| !it.by_model.is_empty());
+        let hash = |it: &[String]| ContentHash::of(it.join("\n").as_bytes()).hex16();
         inputs.extend(by_model.map(|it| {
-            let statements = ContentHash::of(it.by_model.join("\n").as_bytes());
-            (it.file_name.display().to_string(), statements.hex16())
+            let named: Vec<String> = it.by_model.iter().chain([&it.name]).cloned().collect();
+            (it.file_name.display().to_string(), hash(&named))
         }));
+        let is_read = |it: &&Stem| self.record.is_read_by_model(it, self.inventory);
+        let read: Vec<String> =
+            self.inventory.logs.keys().filter(is_read).map(Stem::to_string).collect();
+        if !read.is_empty() {
+            inputs.insert("read by a model".to_owned(), hash(&read));
+        }
         // No bullet repeats the agent's own notes.
         let notes = &self.inventory.curated;
         inputs.extend(notes.iter().map(|it| (it.path.clone(), it.hash.hex16())));

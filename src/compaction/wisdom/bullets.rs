@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use chrono::NaiveDate;
-
 use super::edit::{WisdomEdit, WisdomEditor, line_hashes, read_logs};
 use crate::{
     compaction::{
@@ -24,18 +22,14 @@ use crate::{
         snapshot::RootSnapshot,
     },
     config::root::RootSettings,
-    engine::{
-        extractive::{
-            self, Digest, DigestExplanation, DigestInput, DigestOutcome, FailedCheck, HeldBullet,
-            ModelReading, ModelStatement, SeenStatements, TopicMemory,
-        },
-        model::is_model_engine_id,
+    engine::extractive::{
+        self, Digest, DigestExplanation, DigestInput, DigestOutcome, FailedCheck, HeldBullet,
+        ModelReading, ModelStatement, SeenStatements, TopicMemory,
     },
     memory::{
         address::{Citation, Stem},
         decision::Decisions,
         item::Item,
-        period::{Grain, Period},
         typed::{MemoryType, TypedMemory},
         wisdom::{WisdomEntry, WisdomFile, WisdomSection},
     },
@@ -107,7 +101,7 @@ impl WisdomEditor<'_, '_> {
                     extractive::file_statements(input, &extractive::read_statements(input))
                 })
             };
-            let is_read = !model.days.is_empty() || !model.statements.is_empty();
+            let is_read = !model.logs.is_empty() || !model.statements.is_empty();
             let mut topics = if is_read { file_lines(&is_out) } else { digest.filed };
             let ended = writer.ended_of_model(&topics);
             if !ended.is_empty() {
@@ -129,19 +123,17 @@ impl WisdomEditor<'_, '_> {
 /// Returns what a model read of logs.
 fn read_by_model(view: &RootSnapshot, logs: &[SanitizedLog]) -> ModelReading {
     let Inventory { memories, .. } = &view.inventory;
-    let is_read = |day: &NaiveDate| {
-        let day = Period::containing(Grain::Day, *day);
-        let reader = view.record.extracting_engine(day, &view.inventory);
-        reader.is_some_and(is_model_engine_id)
-    };
-    let days = logs.iter().map(|it| it.stem().date()).filter(is_read).collect();
+    let is_read = |it: &&SanitizedLog| view.record.is_read_by_model(it.stem(), &view.inventory);
+    let read = logs.iter().filter(is_read).map(|it| it.stem().clone()).collect();
     let statements = memories.iter().flat_map(|memory| {
         current_of_model(memory, logs).filter_map(|it| {
-            let (topic, text) = (memory.name.clone(), it.item.text);
+            let is_general = memory.name == memory.kind.general_topic();
+            let topic = if is_general { String::new() } else { memory.name.clone() };
+            let text = it.item.text;
             Some(ModelStatement { kind: it.kind, topic, text, citation: it.item.citation? })
         })
     });
-    ModelReading { days, statements: statements.collect() }
+    ModelReading { logs: read, statements: statements.collect() }
 }
 
 /// Returns what the curated files say.
@@ -416,14 +408,16 @@ impl WisdomEdit<'_> {
             (self.is_deleted)(citation) || entries.iter().any(is_taken_over)
         };
         let failed_check = |text: &str, citation: &Citation| {
-            if self.check_grounding("", text, citation).is_err() {
-                Some(FailedCheck::Unsupported)
+            // Whether the lines support a text is the one check that not all texts need.
+            if !privacy::suspicious_lines(text).is_empty() {
+                Some(FailedCheck::Quarantined)
+            } else if hedge::is_guess(text) {
+                Some(FailedCheck::Guess)
             } else if self.is_external_only("", text, citation) {
                 Some(FailedCheck::External)
-            } else if !privacy::suspicious_lines(text).is_empty() {
-                Some(FailedCheck::Quarantined)
             } else {
-                hedge::is_guess(text).then_some(FailedCheck::Guess)
+                let checked = self.check_grounding("", text, citation);
+                checked.err().map(|_| FailedCheck::Unsupported)
             }
         };
         let kept_out = |text: &str, citation: &Citation, own: &Citation| {

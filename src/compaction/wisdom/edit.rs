@@ -461,7 +461,7 @@ pub(crate) struct WisdomEdit<'a> {
 }
 
 /// No model read anything.
-static NOTHING_READ: ModelReading = ModelReading { days: BTreeSet::new(), statements: Vec::new() };
+static NOTHING_READ: ModelReading = ModelReading { logs: BTreeSet::new(), statements: Vec::new() };
 
 impl<'a> WisdomEdit<'a> {
     /// Builds an edit from logs alone.

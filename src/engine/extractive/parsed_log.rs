@@ -291,7 +291,10 @@ impl LogParser {
                     && !scripts::is_mostly_spaceless(before)
                     && (is_indented || (self.is_wrapped && !is_task) || needs_more(before))
             };
+            // Below a quotation one's own words are a statement of their own.
+            let is_external = |it: &SanitizedLine| it.origin() == TextOrigin::External;
             let goes_on = next.kind() == LineKind::Text
+                && is_external(next) == is_external(&lines[0])
                 && next.shape() != LineShape::TurnStart
                 && next.speaker() == lines[0].speaker()
                 && !is_machinery(next)

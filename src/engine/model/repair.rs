@@ -113,7 +113,11 @@ impl<'a> ShownLines<'a> {
     /// Shows the lines of an item; returns where the words are that its lines lack, if they are anywhere.
     fn add(&mut self, item: &FaultyItem) -> String {
         let cited: Vec<(usize, usize)> = item.citation.as_ref().map_or_else(Vec::new, |citation| {
-            self.all_places().filter(|it| self.line(*it).citation.overlaps(citation)).collect()
+            let is_cited = |it: &(usize, usize)| {
+                let line = self.line(*it);
+                line.number > 0 && line.citation.overlaps(citation)
+            };
+            self.all_places().filter(is_cited).collect()
         });
         self.whole.extend(&cited);
         for &(b, l) in &cited {
@@ -144,7 +148,8 @@ impl<'a> ShownLines<'a> {
                 is_long || cited.iter().any(is_by)
             };
             let has_it = |it: &(usize, usize)| {
-                is_near(it)
+                self.line(*it).number > 0
+                    && is_near(it)
                     && is_clear(it)
                     && has_words(&self.line(*it).text, missing)
                     && !cited.contains(it)

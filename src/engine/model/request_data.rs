@@ -1,8 +1,8 @@
 //! The data of a request: source lines with short ids, between two markers.
 //!
 //! A line that occurs more than once in the period is sent once, since most of what agents log repeats
-//! word for word. Its id ([`LineIds`]) stands for all its addresses. Only a heading is sent again in each log, with the
-//! same id, so that the lines below it do not seem to be below another one.
+//! word for word. Its id ([`LineIds`]) stands for all its addresses. Only a heading is sent again in each log, with
+//! no id, so that the lines below it do not seem to be below another one.
 
 use std::{borrow::Cow, collections::HashMap, fmt::Write as _};
 
@@ -31,8 +31,8 @@ pub enum BlockKind {
 /// A line of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataLine {
-    /// The number in its id, from 1 on in the whole data, however it is split into requests. Headings with the same
-    /// words share one.
+    /// The number in its id, from 1 on in the whole data, however it is split into requests. 0 for a heading that was
+    /// sent before, which has no id.
     pub number: u32,
     /// All addresses of the text.
     pub citation: Citation,
@@ -109,10 +109,10 @@ impl LineIds {
         for block in blocks {
             for line in &block.lines {
                 let letter = block.kind.letter().to_ascii_lowercase();
-                ids.by_number
-                    .entry((letter, line.number))
-                    .and_modify(|it| it.merge(&line.citation))
-                    .or_insert_with(|| line.citation.clone());
+                if line.number == 0 {
+                    continue;
+                }
+                ids.by_number.insert((letter, line.number), line.citation.clone());
                 let Some(first) = line.citation.addresses().next() else { continue };
                 let all = Some(line.citation.clone());
                 ids.by_address.entry(first).and_modify(|it| *it = None).or_insert(all);
@@ -339,9 +339,8 @@ pub fn blocks_of_logs(logs: &[SanitizedLog]) -> Vec<DataBlock> {
             match seen.get(&text) {
                 Some(&(b, l)) if b == blocks.len() => block.lines[l].citation.merge(&citation),
                 Some(&(b, l)) if matches!(line.kind(), LineKind::Heading { .. }) => {
-                    let number = blocks[b].lines[l].number;
-                    block.lines.push(DataLine { number, citation, text: text.to_string() });
-                    seen.insert(text, at);
+                    blocks[b].lines[l].citation.merge(&citation);
+                    block.lines.push(DataLine { number: 0, citation, text: text.to_string() });
                 }
                 Some(&(b, l)) => blocks[b].lines[l].citation.merge(&citation),
                 None => {
@@ -362,7 +361,8 @@ pub fn joined(weeks: impl Iterator<Item = Vec<DataBlock>>) -> Vec<DataBlock> {
     let mut blocks: Vec<DataBlock> = Vec::new();
     let mut last = 0;
     for mut week in weeks {
-        week.iter_mut().flat_map(|it| &mut it.lines).for_each(|it| it.number += last);
+        let lines = week.iter_mut().flat_map(|it| &mut it.lines);
+        lines.filter(|it| it.number > 0).for_each(|it| it.number += last);
         last = week.iter().flat_map(|it| &it.lines).map(|it| it.number).fold(last, u32::max);
         blocks.extend(week);
     }
@@ -451,7 +451,10 @@ pub fn fenced_blocks(blocks: &[DataBlock], nonce: &[u8; 32]) -> String {
     for block in blocks {
         let _ = writeln!(body, "## {}", block.heading);
         for line in &block.lines {
-            let _ = writeln!(body, "{} | {}", block.id_of(line), line.text);
+            let _ = match line.number {
+                0 => writeln!(body, "{}", line.text),
+                _ => writeln!(body, "{} | {}", block.id_of(line), line.text),
+            };
         }
     }
     fence(&body, nonce)
@@ -502,7 +505,7 @@ mod tests {
             .lines()
             .filter_map(|it| it.split_once(" | ").map(|it| it.0))
             .collect::<Vec<_>>(),
-            ["L1", "L2", "L3", "L4", "L3", "L5", "L6", "L7"]
+            ["L1", "L2", "L3", "L4", "L5", "L6", "L7"]
         );
         let text = fenced_blocks(&blocks_of_logs(&logs), &[7; 32]);
         let lines: Vec<&str> = text.lines().collect();

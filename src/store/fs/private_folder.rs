@@ -154,7 +154,7 @@ pub(crate) fn restrict_access(exposed: &ExposedFile) -> io::Result<()> {
 
 /// Lists the entries of the private folder that memoird did not create, by name.
 pub fn unknown_files(layout: &Layout) -> Vec<String> {
-    const OURS: [&str; 17] = [
+    const OURS: [&str; 18] = [
         "bundle-",
         "forgetting.",
         "keeping.",
@@ -172,6 +172,7 @@ pub fn unknown_files(layout: &Layout) -> Vec<String> {
         layout::REPLY_PREFIX,
         "snapshots",
         up_to_date_note::NOTE,
+        "wisdom-block.md",
     ];
     let names = open_private_dir(layout).and_then(|it| it.names()).into_iter().flatten();
     let names = names.map(|it| it.unwrap_or_else(|lossy| lossy));

@@ -35,10 +35,6 @@ pub(super) const LOOKALIKES: &[(&str, &str)] = &[
         "Erik wants tide table updates in the morning mail",
     ),
     (
-        "- The current plan adds Porto to the trip and moves it to 12 May",
-        "The trip moves to 12 May, without Porto",
-    ),
-    (
         "- The current plan removes Porto from the trip and moves it to 12 May",
         "The trip moves to 12 May, with Porto, without Lisbon",
     ),
@@ -81,6 +77,16 @@ pub(super) const LOOKALIKES: &[(&str, &str)] = &[
         "Don't try mobile browsers against Turnstile: it blocks all of them",
     ),
     ("# 2026-04-02\n- 缓存重建完成", "Cache 于 4/3 重建完成"),
+    ("# 2026-04-02\n- 3 of 5 shards are done", "4/2 shards are done"),
+    ("- Change the index, not just the cache", "Do not change the index, only the cache"),
+    (
+        "- Use pnpm instead of npm because CI caches the pnpm store",
+        "CI does not cache the pnpm store",
+    ),
+    ("- Admins can open the vault of the port", "The vault of the port is admin-only"),
+    ("- The cleanup job removes old backups each night", "Never remove old backups"),
+    ("- If we need failover, switch DNS to the Porto host", "Switch DNS to the Porto host"),
+    ("- The guard rail is in place at the north pier", "The guard rail is not at the north pier"),
     (
         "- 12 gauges failed on 2026-04-18\n- 9 more on 2026-04-19",
         "12 gauges failed on 2026-04-18, 9 on 04-20",
@@ -296,10 +302,6 @@ pub(super) const WRITTEN: &[(&str, &str)] = &[
              stays informed about harbour changes without asking",
     ),
     (
-        "- The first plan ran to 22 July, with Padua included\n- The current plan removes Padua, shifts dates to 10–26 July",
-        "The current plan runs on 10–26 July, without Padua",
-    ),
-    (
         "- The landing page is served from route.ts\n- It has the ENTIRE HTML inline on line 3 as a string\n- \
              `public/landing.html` exists but is NOT what is served at root — the route is\n- To update the live landing page, \
              you MUST edit route.ts, not just public/landing.html",
@@ -339,10 +341,6 @@ pub(super) const WRITTEN: &[(&str, &str)] = &[
     ("- All 3 workers online (501, 502, 503)", "Worker IDs: 501, 502, 503"),
     ("- `zed` v1.2 installed to tools/", "zed CLI v1.2 is installed to tools/"),
     ("- VPN: working (10.9.8.7 via Bonn)", "VPN IP: 10.9.8.7, via Bonn"),
-    (
-        "- A badge is required for the lab (visitors blocked)",
-        "The lab opens only with a badge, as visitors are blocked",
-    ),
     ("- Store: Foo (bar-3), no Baz", "Store model: bar-3"),
     ("- Jobs use tide/x instead of pier/x", "Jobs need tide/x, not pier/x"),
     (
@@ -351,10 +349,6 @@ pub(super) const WRITTEN: &[(&str, &str)] = &[
     ),
     ("- Last run: 2026‑01‑02T03:04:05Z", "The last run was 2026-01-02T03:04:05Z"),
     ("- Removed lines such as `![](/media/01ABC)`", "Removed lines such as `![](/media/…)`"),
-    (
-        "- If you want direct posts of the tide job, the only way is a second channel",
-        "For direct posts of the tide job the only way is a second channel",
-    ),
     ("- Tier 1 clients pay 40 EUR", "T1 clients pay 40 EUR"),
     (
         "- File: `~/Docs/Weekly Tracker - Mar 23 2026.md`",

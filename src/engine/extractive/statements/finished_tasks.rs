@@ -69,7 +69,7 @@ pub fn finished_tasks(tasks: &[OpenTask<'_>], lines: &[DatedLine<'_>]) -> Vec<bo
     let lower: Vec<String> = lines.iter().map(|it| it.words.to_lowercase()).collect();
     let mut is_finished = |task: &OpenTask<'_>| {
         let wanted = task.text.trim_end_matches(['.', ' ']).to_lowercase();
-        let own = lower.iter().rposition(|it| it.contains(&wanted));
+        let own = lower.iter().rposition(|it| is_same_task(it, &wanted));
         if own.is_some_and(|it| lines[it].is_ticked == Some(true)) {
             return true;
         }
@@ -89,6 +89,16 @@ pub fn finished_tasks(tasks: &[OpenTask<'_>], lines: &[DatedLine<'_>]) -> Vec<bo
             })
     };
     tasks.iter().map(&mut is_finished).collect()
+}
+
+/// Returns whether a line has the words of a task and, but for its mark, no others: `write tests` is not `write tests for
+/// the parser`.
+fn is_same_task(line: &str, wanted: &str) -> bool {
+    let is_mark = |c: char| !c.is_alphanumeric();
+    line.rsplit_once(wanted).is_some_and(|(before, after)| {
+        let before = before.trim();
+        after.chars().all(is_mark) && (before.is_empty() || before.ends_with([':', ']', '-', '*']))
+    })
 }
 
 /// Returns the day up to which something is to be done, as a line of `day` says: `pay the trip by 15 December`.

@@ -109,6 +109,9 @@ const LINE_JOINT: &str = "; ";
 /// The characters of a section's heading with the blank lines around it.
 const HEADING_CHARS: usize = 20;
 
+/// An entry of the lines of a statement says the same with at least this overlap.
+const SAME_SOURCE: f64 = 0.3;
+
 /// Two statements of the same topic say the same with at least this overlap.
 const SAME_STATEMENT: f64 = 0.8;
 
@@ -491,7 +494,7 @@ impl<'a> DigestChoice<'a> {
         let it = &self.statements[at];
         // A model picked what should still be known.
         if it.reader == StatementReader::Model {
-            return it.worth > NO_USE;
+            return it.worth > NO_USE && self.ages[at] != StatementAge::LapsedOpen;
         }
         let least = match self.ages[at] {
             StatementAge::LapsedOpen => return false,
@@ -582,18 +585,22 @@ impl<'a> DigestChoice<'a> {
                 || statement.own_terms.stem_containment(it) >= SAME_STATEMENT
         };
         let is_bullet = |it: &DigestStatement| {
-            terms.overlap(&it.terms) >= SAME_STATEMENT && terms.similarity(&it.terms) >= 0.5
+            // What denies one of two things says nothing of the other.
+            it.plan.denied.is_empty() == statement.plan.denied.is_empty()
+                && terms.overlap(&it.terms) >= SAME_STATEMENT
+                && terms.similarity(&it.terms) >= 0.5
         };
         let mut bullets = self.chosen.iter().map(|&it| &self.statements[it]);
         // An entry that a model made of a statement says it in other words.
         let is_of_model = statement.reader == StatementReader::Model;
-        let is_made_of_it = |it: &WisdomEntry| {
-            let sources = it.meta.as_ref().map(|it| &it.sources);
-            is_of_model && sources.is_some_and(|it| it.covers(&statement.own_citation))
+        let is_made_of_it = |(entry, terms): (&WisdomEntry, &StatementTerms)| {
+            let sources = entry.meta.as_ref().map(|it| &it.sources);
+            is_of_model
+                && sources.is_some_and(|it| it.covers(&statement.own_citation))
+                && statement.own_terms.overlap(terms) >= SAME_SOURCE
         };
-        if self.input.entries.iter().any(is_made_of_it)
-            || self.entries.iter().any(is_entry)
-            || bullets.any(is_bullet)
+        let mut entries = self.input.entries.iter().zip(&self.entries);
+        if entries.any(is_made_of_it) || self.entries.iter().any(is_entry) || bullets.any(is_bullet)
         {
             DigestOutcome::SaidAlready
         } else if self.is_in_notes(statement) {
@@ -606,10 +613,24 @@ impl<'a> DigestChoice<'a> {
                 &statement.citation,
                 &statement.own_citation,
             )
-            // The words of a model were checked with their topic when they became a memory.
-            .filter(|it| !is_of_model || *it == DigestOutcome::KeptOutByPerson)
+            // The words of a model were compared with their lines when they became a memory.
+            .filter(|it| {
+                !is_of_model || *it != DigestOutcome::HeldByChecks(FailedCheck::Unsupported)
+            })
+            .or_else(|| self.decided_line(statement))
             .unwrap_or(DigestOutcome::Chosen)
         }
+    }
+
+    /// Returns whether a person decided about one of the lines that a model joined in a statement.
+    fn decided_line(&self, statement: &DigestStatement) -> Option<DigestOutcome> {
+        let is_of_model = statement.reader == StatementReader::Model;
+        let mut lines = statement.own_citation.addresses().filter(|_| is_of_model);
+        lines.find_map(|it| {
+            let line = Citation::single_line(it.stem.clone(), it.line);
+            let outcome = (self.input.kept_out)(&statement.text, &line, &line);
+            outcome.filter(|it| *it == DigestOutcome::KeptOutByPerson)
+        })
     }
 
     fn is_in_notes(&self, statement: &DigestStatement) -> bool {

@@ -12,15 +12,19 @@ use super::{
 };
 use crate::{
     engine::extractive::statements::{terms::TermExtractor, word_list::WordList},
-    memory::{address::Citation, statement::StatementKind, wisdom::WisdomSection},
+    memory::{
+        address::{Citation, Stem},
+        statement::StatementKind,
+        wisdom::WisdomSection,
+    },
 };
 
 /// What a model read.
 #[derive(Clone, Debug, Default)]
 pub struct ModelReading {
-    /// The days of which it read all logs, whether or not it found anything.
-    pub days: BTreeSet<NaiveDate>,
-    /// What it found on these, and on days before.
+    /// The logs that it read as they are, whether or not it found anything.
+    pub logs: BTreeSet<Stem>,
+    /// What it found in these, and in others before.
     pub statements: Vec<ModelStatement>,
 }
 
@@ -29,7 +33,7 @@ pub struct ModelReading {
 pub struct ModelStatement {
     /// What it says.
     pub kind: StatementKind,
-    /// The name of the memory.
+    /// The name of the memory; empty if that is not about one thing.
     pub topic: String,
     /// Its words.
     pub text: String,

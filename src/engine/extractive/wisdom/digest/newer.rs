@@ -19,10 +19,14 @@ use crate::{
             named_thing::Deed,
             replacement::{OlderLine, name_stems},
             terms::StatementTerms,
+            word_list::WordList,
         },
     },
     memory::statement::StatementKind,
-    text::hash::{HashedMap, HashedSet, hash_bytes},
+    text::{
+        hash::{HashedMap, HashedSet, hash_bytes},
+        lexicon::SENTENCES,
+    },
 };
 
 /// A newer statement with this share of the content words of an older one continues it.
@@ -340,7 +344,15 @@ fn denies(newer: &DigestStatement, older: &DigestStatement) -> bool {
         && older.day < newer.day
         && older.own_terms.stems.len() >= STEMS_MIN
         && newer.plan.denied.iter().any(|it| older.own_terms.stems.hashes().contains(it))
-        && older.own_terms.containment(&newer.terms) >= SHARED_MIN
+        && older.own_terms.containment(&newer.terms)
+            >= if names_several(older) { 1.0 } else { SHARED_MIN }
+}
+
+/// Returns whether a statement joins things, of which a denial may be about one: `allergic to walnuts and to latex`.
+fn names_several(statement: &DigestStatement) -> bool {
+    let text = statement.own_text();
+    text.contains([',', '、', '/'])
+        || WordList::of(text).iter().any(|it| SENTENCES.list_conjunctions.contains(&it))
 }
 
 /// Returns whether a newer statement makes an older one obsolete.

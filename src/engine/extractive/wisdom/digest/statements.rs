@@ -311,7 +311,7 @@ pub(in crate::engine::extractive) fn collect_from_pages(
         found: Vec::new(),
         fragments: Vec::new(),
     };
-    let is_read = |it: &&(usize, &ParsedLog)| model.days.contains(&it.1.stem.date());
+    let is_read = |it: &&(usize, &ParsedLog)| model.logs.contains(&it.1.stem);
     for (at, page) in pages.iter().enumerate().filter(|it| !is_read(&it)) {
         collector.read_heads(page);
         for index in 0..page.statements.len() {
@@ -319,6 +319,11 @@ pub(in crate::engine::extractive) fn collect_from_pages(
         }
     }
     if !model.statements.is_empty() {
+        // What the rules read of the same lines says the same.
+        let said = |it: &DigestStatement| {
+            model.statements.iter().any(|said| said.citation.covers(&it.own_citation))
+        };
+        collector.found.retain(|it| !said(it));
         model.statements.iter().for_each(|it| collector.add_of_model(it));
         collector.found.sort_by_key(|it| it.day);
         (0..).zip(&mut collector.found).for_each(|(order, it)| it.order = order);
@@ -658,7 +663,7 @@ impl StatementCollector {
         if day < self.states_from && !kind.is_lasting() {
             return;
         }
-        let project = (kind == StatementKind::State)
+        let project = (kind == StatementKind::State && !statement.topic.is_empty())
             .then(|| self.entities.of_topic(&statement.topic))
             .filter(|it| !self.entities.all[*it].is_platform);
         let person = self.person_of(&WordList::of(&statement.text));

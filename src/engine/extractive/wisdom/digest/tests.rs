@@ -142,6 +142,35 @@ fn a_sentence_of_a_report_may_be_a_rule_and_a_denial_ends_a_fact() {
 }
 
 #[test]
+fn a_denial_of_one_thing_ends_no_other() {
+    let found = bullets(
+        &[
+            "- Lena is allergic to walnuts and to latex\n",
+            "- Fed the cat\n",
+            "- Lena is not allergic to latex\n",
+        ],
+        8_000,
+        &|_, _| false,
+    );
+    for text in ["allergic to walnuts and to latex", "not allergic to latex"] {
+        assert!(found.iter().any(|it| it.contains(text)), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn ones_own_line_below_a_quotation_is_a_statement() {
+    let found = bullets(
+        &[
+            "Rafael said: \"Please stop using emojis in all your messages to me\"\nAsk before each reboot of the attic server.\n",
+        ],
+        8_000,
+        &|_, _| false,
+    );
+    assert!(found.iter().any(|it| it.contains("Ask before each reboot")), "{found:?}");
+    assert!(!found.iter().any(|it| it.contains("emojis")), "{found:?}");
+}
+
+#[test]
 fn the_line_of_a_project_begins_with_what_it_is() {
     let found = bullets(
         &[
@@ -610,7 +639,7 @@ fn of_days_that_a_model_read_bullets_are_what_it_found() {
         citation: line.parse().unwrap(),
     };
     let model = ModelReading {
-        days: [logs[0].stem().date()].into(),
+        logs: [logs[0].stem().clone()].into(),
         statements: vec![
             statement(
                 StatementKind::Rule,
