@@ -79,10 +79,6 @@ pub(super) const LOOKALIKES: &[(&str, &str)] = &[
     ("# 2026-04-02\n- 缓存重建完成", "Cache 于 4/3 重建完成"),
     ("# 2026-04-02\n- 3 of 5 shards are done", "4/2 shards are done"),
     ("- Change the index, not just the cache", "Do not change the index, only the cache"),
-    (
-        "- Use pnpm instead of npm because CI caches the pnpm store",
-        "CI does not cache the pnpm store",
-    ),
     ("- Admins can open the vault of the port", "The vault of the port is admin-only"),
     ("- The cleanup job removes old backups each night", "Never remove old backups"),
     ("- If we need failover, switch DNS to the Porto host", "Switch DNS to the Porto host"),
