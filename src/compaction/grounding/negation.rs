@@ -63,10 +63,12 @@ enum DenialScope {
 
 impl DenialScope {
     fn of(words: &[ParsedWord]) -> Self {
-        let mut denials = (0..words.len()).filter(|it| is_negation(words, *it));
+        let mut denials = (0..words.len()).filter(|it| is_negation(words, *it)).peekable();
         if denies_otherwise(words) {
             Self::Otherwise
-        } else if denials.all(|it| words[it].separator != Separator::Space) {
+        } else if denials.peek().is_some()
+            && denials.all(|it| words[it].separator != Separator::Space)
+        {
             Self::Aside
         } else {
             Self::Clause

@@ -366,12 +366,13 @@ impl TopicWriter<'_> {
         statements.retain(|it| !deleted.contains(&it.1.hash()) && !is_own(it));
         statements.sort_by_key(|it| it.0);
         self.fill(&mut memory, known, &own, &statements, &deleted);
-        // The schema limits the length: the oldest statements leave first, never a person's words.
+        // The schema limits the length: what passes leaves first, the oldest before others, never a person's words.
         while typed_schema::validate(&memory).is_err() && !statements.is_empty() {
             let newest = |it: &(StatementKind, Item)| {
                 it.1.citation.as_ref().map(|it| (it.newest_date(), it.oldest_date()))
             };
-            let ages = statements.iter().enumerate().min_by_key(|it| newest(it.1));
+            let ages =
+                statements.iter().enumerate().min_by_key(|it| (it.1.0.is_lasting(), newest(it.1)));
             let Some((oldest, _)) = ages else { break };
             statements.remove(oldest);
             self.fill(&mut memory, known, &own, &statements, &deleted);

@@ -307,7 +307,12 @@ impl<'a> Planner<'a> {
         let mut inputs: BTreeMap<String, String> = recent
             .into_iter()
             .chain(older.into_iter().rev().take(LASTING_LOGS_MAX))
-            .map(|(stem, log)| (stem.to_string(), log.input_hash.hex16()))
+            .map(|(stem, log)| {
+                // Of what a model read they are what it found.
+                let is_read = self.record.is_read_by_model(stem, self.inventory);
+                let mark = if is_read { ", read by a model" } else { "" };
+                (stem.to_string(), format!("{}{mark}", log.input_hash.hex16()))
+            })
             .collect();
         // Bullets are chosen beside the entries, so they are chosen again after a month.
         let planned = self.plan.jobs.iter().filter(|it| it.tier == Tier::Wisdom);
@@ -315,19 +320,11 @@ impl<'a> Planner<'a> {
         inputs.extend(months.filter_map(|month| {
             Some((month.to_string(), self.inventory.monthly.get(&month)?.body_hash.clone()))
         }));
-        // Of the logs that a model read they are what it found.
         let by_model = self.inventory.memories.iter().filter(|it| !it.by_model.is_empty());
-        let hash = |it: &[String]| ContentHash::of(it.join("\n").as_bytes()).hex16();
         inputs.extend(by_model.map(|it| {
-            let named: Vec<String> = it.by_model.iter().chain([&it.name]).cloned().collect();
-            (it.file_name.display().to_string(), hash(&named))
+            let statements = format!("{}\n{}", it.name, it.by_model.join("\n"));
+            (it.file_name.display().to_string(), ContentHash::of(statements.as_bytes()).hex16())
         }));
-        let is_read = |it: &&Stem| self.record.is_read_by_model(it, self.inventory);
-        let read: Vec<String> =
-            self.inventory.logs.keys().filter(is_read).map(Stem::to_string).collect();
-        if !read.is_empty() {
-            inputs.insert("read by a model".to_owned(), hash(&read));
-        }
         // No bullet repeats the agent's own notes.
         let notes = &self.inventory.curated;
         inputs.extend(notes.iter().map(|it| (it.path.clone(), it.hash.hex16())));

@@ -1,6 +1,6 @@
 //! The bullets of `WISDOM.md`, chosen again whenever the newest logs change.
 
-use std::collections::BTreeSet;
+use std::{cell::LazyCell, collections::BTreeSet};
 
 use super::edit::{WisdomEdit, WisdomEditor, line_hashes, read_logs};
 use crate::{
@@ -27,9 +27,10 @@ use crate::{
         ModelReading, ModelStatement, SeenStatements, TopicMemory,
     },
     memory::{
-        address::{Citation, Stem},
+        address::{Address, Citation, Stem},
         decision::Decisions,
         item::Item,
+        markdown::LineKind,
         typed::{MemoryType, TypedMemory},
         wisdom::{WisdomEntry, WisdomFile, WisdomSection},
     },
@@ -58,7 +59,7 @@ impl WisdomEditor<'_, '_> {
         let logs = logs_of_job(self.context.vault, job, &view.inventory)?;
         let (old, mut file) = self.context.read_wisdom(rules)?;
         let is_deleted = |it: &Citation| is_deleted(decisions, layout, it, &logs);
-        let model = read_by_model(view, &logs);
+        let model = read_by_model(view, &file, &logs, &is_deleted);
         let edit = WisdomEdit::new(&logs, rules, &is_deleted).with_model(&model);
         let room = self.context.settings.settings.wisdom.max_chars;
         let memories = &view.inventory.memories;
@@ -95,10 +96,14 @@ impl WisdomEditor<'_, '_> {
             let writer = TopicWriter { vault: self.context.vault, memories, logs: &logs, rules };
             // The memories have what a model said; beside that is filed what the lines say.
             let of_lines = WisdomEdit::new(&logs, rules, &is_deleted);
+            let input = (&file, &notes, &[][..]);
+            let read = LazyCell::new(|| {
+                let all = |_, _: &Citation| false;
+                of_lines.with_digest_input(input, room, &all, extractive::read_statements)
+            });
             let file_lines = |is_out: &dyn Fn(MemoryType, &Citation) -> bool| {
-                let input = (&file, &notes, &[][..]);
                 of_lines.with_digest_input(input, room, is_out, |input| {
-                    extractive::file_statements(input, &extractive::read_statements(input))
+                    extractive::file_statements(input, &read)
                 })
             };
             let is_read = !model.logs.is_empty() || !model.statements.is_empty();
@@ -120,20 +125,48 @@ impl WisdomEditor<'_, '_> {
     }
 }
 
-/// Returns what a model read of logs.
-fn read_by_model(view: &RootSnapshot, logs: &[SanitizedLog]) -> ModelReading {
+/// Returns what a model read of logs, without what joins a line about which a person decided.
+fn read_by_model(
+    view: &RootSnapshot,
+    file: &WisdomFile,
+    logs: &[SanitizedLog],
+    is_deleted: &dyn Fn(&Citation) -> bool,
+) -> ModelReading {
     let Inventory { memories, .. } = &view.inventory;
     let is_read = |it: &&SanitizedLog| view.record.is_read_by_model(it.stem(), &view.inventory);
     let read = logs.iter().filter(is_read).map(|it| it.stem().clone()).collect();
+    let entries: Vec<&WisdomEntry> = file.entries().collect();
+    // A heading is above other lines, too.
+    let says_something = |at: &Address| {
+        let log = logs.iter().find(|it| *it.stem() == at.stem);
+        let line = log.and_then(|it| it.line(at.line));
+        line.is_some_and(|it| it.is_content() && !matches!(it.kind(), LineKind::Heading { .. }))
+    };
+    let is_decided = |citation: &Citation| {
+        let mut lines = citation.addresses().filter(says_something);
+        lines.any(|it| is_decided(&Citation::single_line(it.stem, it.line), &entries, is_deleted))
+    };
     let statements = memories.iter().flat_map(|memory| {
         current_of_model(memory, logs).filter_map(|it| {
             let is_general = memory.name == memory.kind.general_topic();
             let topic = if is_general { String::new() } else { memory.name.clone() };
-            let text = it.item.text;
-            Some(ModelStatement { kind: it.kind, topic, text, citation: it.item.citation? })
+            let citation = it.item.citation.filter(|it| !is_decided(it))?;
+            Some(ModelStatement { kind: it.kind, topic, text: it.item.text, citation })
         })
     });
     ModelReading { logs: read, statements: statements.collect() }
+}
+
+/// Returns whether a person deleted what these lines say, or wrote it in other words.
+fn is_decided(
+    citation: &Citation,
+    entries: &[&WisdomEntry],
+    is_deleted: &dyn Fn(&Citation) -> bool,
+) -> bool {
+    let is_taken_over = |it: &&WisdomEntry| {
+        !it.is_managed() && it.meta.as_ref().is_some_and(|it| it.sources.covers(citation))
+    };
+    is_deleted(citation) || entries.iter().any(is_taken_over)
 }
 
 /// Returns what the curated files say.
@@ -175,7 +208,7 @@ pub(crate) fn explain_bullets(
     let layout = vault.layout();
     let (_, file) = read_wisdom(vault, settings, rules)?;
     let is_deleted = |it: &Citation| is_deleted(decisions, layout, it, &logs);
-    let model = read_by_model(view, &logs);
+    let model = read_by_model(view, &file, &logs, &is_deleted);
     let edit = WisdomEdit::new(&logs, rules, &is_deleted).with_model(&model);
     let room = settings.settings.wisdom.max_chars;
     let notes = what_notes_say(&view.inventory);
@@ -401,12 +434,7 @@ impl WisdomEdit<'_> {
     ) -> T {
         let entries: Vec<WisdomEntry> =
             file.entries().filter(|it| !it.is_own_bullet()).cloned().collect();
-        let is_decided = |citation: &Citation| {
-            let is_taken_over = |it: &WisdomEntry| {
-                !it.is_managed() && it.meta.as_ref().is_some_and(|it| it.sources.covers(citation))
-            };
-            (self.is_deleted)(citation) || entries.iter().any(is_taken_over)
-        };
+        let entry_refs: Vec<&WisdomEntry> = entries.iter().collect();
         let failed_check = |text: &str, citation: &Citation| {
             // Whether the lines support a text is the one check that not all texts need.
             if !privacy::suspicious_lines(text).is_empty() {
@@ -421,7 +449,7 @@ impl WisdomEdit<'_> {
             }
         };
         let kept_out = |text: &str, citation: &Citation, own: &Citation| {
-            if is_decided(own) {
+            if is_decided(own, &entry_refs, self.is_deleted) {
                 return Some(DigestOutcome::KeptOutByPerson);
             }
             failed_check(text, citation).map(DigestOutcome::HeldByChecks)

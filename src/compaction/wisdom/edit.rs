@@ -648,9 +648,11 @@ impl WisdomEdit<'_> {
             return false;
         }
         // The same external page twice is one voice, so it does not reinforce an entry either.
-        let text =
-            words.map_or_else(String::new, |(title, text)| grounding::entry_words(title, text));
-        if grounding::is_external(&text, citation, self.logs).unwrap_or(true) {
+        let is_external = match words {
+            Some((title, text)) => self.is_external_only(title, text, citation),
+            None => grounding::is_external("", citation, self.logs).unwrap_or(true),
+        };
+        if is_external {
             done.rejected += 1;
             return false;
         }

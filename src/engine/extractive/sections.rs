@@ -347,8 +347,8 @@ pub(super) fn is_attribute(label: &str) -> bool {
     is_in(label, &ATTRIBUTES)
 }
 
-/// Returns whether a labelled statement is only about the note: `Session ID: …`; who attended: `Present: Ada, Bo`; or `Date: …`, where no
-/// heading names what it is the date of.
+/// Returns whether a labelled statement is only about the note, `Session ID: …`, names who attended, `Present: Ada, Bo`,
+/// or is a date, `Date: …`, and no heading says of what.
 pub(super) fn is_about_note(statement: &LogStatement, headed: bool) -> bool {
     const VALUE_WORDS_MAX: usize = 6;
     /// `his controller Frau Vogl`
@@ -366,7 +366,9 @@ pub(super) fn is_about_note(statement: &LogStatement, headed: bool) -> bool {
     };
     let is_list = |it: &str| {
         let mut parts = it.split([',', ';', '，', '、']);
-        parts.all(|part| !has_more_words(part, NAME_WORDS_MAX))
+        // `pump ok` names nobody.
+        let has_name = |it: &str| it.chars().any(|c| c.is_uppercase() || scripts::is_spaceless(c));
+        parts.all(|part| !has_more_words(part, NAME_WORDS_MAX) && has_name(part))
     };
     !has_more_words(value, VALUE_WORDS_MAX) && (is_in(label, &NOTE_LABELS) || is_time())
         || is_in(label, &ATTENDANCE_LABELS) && is_list(value)

@@ -323,12 +323,12 @@ fn parse_operation(
         }),
         "merge" => {
             let id = existing_id(id)?;
-            let (title, text) = (some(title).map(one_line), some(text).map(one_line));
-            // What it leaves out stays as it is.
-            let entry = input.entries.iter().find(|it| it.id() == Some(&id));
-            let words = entry.filter(|_| title.is_some() || text.is_some()).map(|entry| {
-                (title.unwrap_or(entry.title.clone()), text.unwrap_or(entry.text.clone()))
-            });
+            // Without a title of its own a new text keeps that of the entry.
+            let old_title = || {
+                let entry = input.entries.iter().find(|it| it.id() == Some(&id));
+                entry.map(|it| it.title.clone())
+            };
+            let words = some(title).map(one_line).or_else(old_title).zip(some(text).map(one_line));
             Ok(WisdomOp::Merge { id, words, reason, citation: citation()? })
         }
         "drop" => Ok(WisdomOp::Drop { id: existing_id(id)?, reason }),

@@ -511,11 +511,11 @@ fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// Returns the length of a web address without closing punctuation.
-/// Where a sentence in a script with full-width marks goes on behind an address.
+/// Full-width marks, which are no part of a web address.
 const FULL_WIDTH_MARKS: [char; 11] =
     ['；', '，', '。', '、', '：', '（', '）', '】', '」', '！', '？'];
 
+/// Returns the length of a web address without closing punctuation.
 fn url_len(rest: &str) -> usize {
     let end = rest
         .find(|c: char| {

@@ -112,12 +112,17 @@ fn body_len(lines: &[NumberedLine<'_>]) -> usize {
 
 /// Returns whether a line ends a mail: `Best regards, Tom`, or the mark above a signature.
 fn signs_off(words: &str) -> bool {
-    let lower = words.trim().to_lowercase();
+    let words = words.trim();
+    let lower = words.to_lowercase();
+    // `Thanks for that!` goes on, `Thanks, Tom` does not.
     let ends = |it: &str| {
-        let rest = lower.strip_prefix(it).filter(|it| !it.starts_with(char::is_alphanumeric));
-        rest.is_some_and(|it| {
-            it.split_whitespace().count() < SIGN_OFF_WORDS_MAX && !is_sentence(it)
-        })
+        let rest: String = words.chars().skip(it.chars().count()).collect();
+        let name = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        lower.starts_with(it)
+            && !rest.starts_with(char::is_alphanumeric)
+            && !name.starts_with(char::is_lowercase)
+            && rest.split_whitespace().count() < SIGN_OFF_WORDS_MAX
+            && !is_sentence(&rest)
     };
     lower == "--" || AUTHORSHIP.mail_sign_offs.iter().any(|it| ends(it))
 }

@@ -210,6 +210,12 @@ fn statements_of_a_day_are_filed_by_topic() {
     );
     let again = workspace.run_with(&["compact", "wisdom"], &digest).ok().to_string();
     assert!(again.contains("up to date"), "{again}");
+    // What a person deletes does not come back in the model's words, and the others stay.
+    let kept: String = wisdom.split_inclusive('\n').filter(|it| !it.contains("SQLite")).collect();
+    workspace.root.write("WISDOM.md", &kept);
+    workspace.run_with(&["compact", "wisdom", "--force"], &digest).ok();
+    let wisdom = workspace.root.read("WISDOM.md");
+    assert!(!wisdom.contains("SQLite") && wisdom.contains("3.2 s per GB"), "{wisdom}");
     assert_eq!((workspace.root.read(IMPORTER), memories(&workspace).len()), (before, 2));
     // A forced repetition rewrites what has the same lines, and keeps the rest.
     let before = workspace.root.files();

@@ -32,6 +32,8 @@ pub(super) struct StatedValue {
     value: String,
     /// Whether a word says that it was not always so: `moved`, `back`, `now`.
     changed: bool,
+    /// Whether a label names what has the value, which may be that of another thing: `Deadline: 12 May`.
+    is_labelled: bool,
 }
 
 /// What a value is of; values of different kinds hold together.
@@ -68,6 +70,7 @@ impl StatedValue {
             return None;
         }
         let (mut subject, mut is_stated, mut changed) = (Vec::new(), false, false);
+        let mut is_labelled = false;
         for (at, word) in all[..from].iter().enumerate() {
             let is_last = at + 1 == from;
             let is_unit = is_last && matches!(kind, ValueKind::Numbered(_));
@@ -93,7 +96,7 @@ impl StatedValue {
                 if !is_label || is_stated {
                     return None;
                 }
-                is_stated = true;
+                (is_stated, is_labelled) = (true, true);
             }
         }
         let subject = content_stems(subject.into_iter());
@@ -102,6 +105,7 @@ impl StatedValue {
             kind,
             value,
             changed,
+            is_labelled,
         })
     }
 
@@ -113,7 +117,12 @@ impl StatedValue {
     /// Returns whether an older line states another value for the same thing.
     pub(super) fn ends(&self, older: &OlderLine<'_>) -> bool {
         // Odo may be at the pier on Tuesday and on Thursday.
-        let may_end = self.changed || self.kind != ValueKind::Weekday;
+        let may_end = self.changed
+            || match self.kind {
+                ValueKind::Day => !self.is_labelled,
+                ValueKind::Weekday => false,
+                ValueKind::Numbered(_) => true,
+            };
         older.may_change
             && may_end
             && Self::of(older.text, older.date).is_some_and(|it| {

@@ -599,8 +599,10 @@ impl<'a> DigestChoice<'a> {
                 && sources.is_some_and(|it| it.covers(&statement.own_citation))
                 && statement.own_terms.overlap(terms) >= SAME_SOURCE
         };
-        let mut entries = self.input.entries.iter().zip(&self.entries);
-        if entries.any(is_made_of_it) || self.entries.iter().any(is_entry) || bullets.any(is_bullet)
+        let mut with_terms = self.input.entries.iter().zip(&self.entries);
+        if with_terms.any(is_made_of_it)
+            || self.entries.iter().any(is_entry)
+            || bullets.any(is_bullet)
         {
             DigestOutcome::SaidAlready
         } else if self.is_in_notes(statement) {
@@ -617,20 +619,8 @@ impl<'a> DigestChoice<'a> {
             .filter(|it| {
                 !is_of_model || *it != DigestOutcome::HeldByChecks(FailedCheck::Unsupported)
             })
-            .or_else(|| self.decided_line(statement))
             .unwrap_or(DigestOutcome::Chosen)
         }
-    }
-
-    /// Returns whether a person decided about one of the lines that a model joined in a statement.
-    fn decided_line(&self, statement: &DigestStatement) -> Option<DigestOutcome> {
-        let is_of_model = statement.reader == StatementReader::Model;
-        let mut lines = statement.own_citation.addresses().filter(|_| is_of_model);
-        lines.find_map(|it| {
-            let line = Citation::single_line(it.stem.clone(), it.line);
-            let outcome = (self.input.kept_out)(&statement.text, &line, &line);
-            outcome.filter(|it| *it == DigestOutcome::KeptOutByPerson)
-        })
     }
 
     fn is_in_notes(&self, statement: &DigestStatement) -> bool {

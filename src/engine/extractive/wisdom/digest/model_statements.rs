@@ -1,7 +1,7 @@
 //! The statements that a model read out of logs: bullets are chosen from them, in its words, in place of those of the
 //! lines that it read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
@@ -26,6 +26,17 @@ pub struct ModelReading {
     pub logs: BTreeSet<Stem>,
     /// What it found in these, and in others before.
     pub statements: Vec<ModelStatement>,
+}
+
+impl ModelReading {
+    /// Returns the lines of its statements by log.
+    pub(super) fn by_log(&self) -> BTreeMap<&Stem, Vec<&Citation>> {
+        let mut lines = BTreeMap::<_, Vec<_>>::new();
+        for citation in self.statements.iter().map(|it| &it.citation) {
+            citation.files().for_each(|it| lines.entry(it.0).or_default().push(citation));
+        }
+        lines
+    }
 }
 
 /// A statement of a memory that a model wrote.

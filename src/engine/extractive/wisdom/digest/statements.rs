@@ -287,7 +287,7 @@ pub(super) fn collect_statements(input: &DigestInput<'_>) -> LogStatements {
     collect_from_pages(&pages, input.states_from, input.kept_out, input.model)
 }
 
-/// Returns the statements of logs that are parsed already: of those before a day only the lasting kinds. Of the days
+/// Returns the statements of logs that are parsed already: of those before a day only the lasting kinds. Of the logs
 /// that a model read, what it found.
 pub(in crate::engine::extractive) fn collect_from_pages(
     pages: &[ParsedLog],
@@ -320,10 +320,12 @@ pub(in crate::engine::extractive) fn collect_from_pages(
     }
     if !model.statements.is_empty() {
         // What the rules read of the same lines says the same.
-        let said = |it: &DigestStatement| {
-            model.statements.iter().any(|said| said.citation.covers(&it.own_citation))
+        let said = model.by_log();
+        let is_said = |it: &DigestStatement| {
+            let log = it.own_citation.files().next().and_then(|it| said.get(it.0));
+            log.is_some_and(|of_log| of_log.iter().any(|said| said.covers(&it.own_citation)))
         };
-        collector.found.retain(|it| !said(it));
+        collector.found.retain(|it| !is_said(it));
         model.statements.iter().for_each(|it| collector.add_of_model(it));
         collector.found.sort_by_key(|it| it.day);
         (0..).zip(&mut collector.found).for_each(|(order, it)| it.order = order);

@@ -130,9 +130,19 @@ pub(super) fn mends(words: &WordList) -> bool {
     let is_over = (0..words.len()).any(ends_it);
     let is_denied = !is_over && words.iter().any(|it| SEARCH.negations.contains(&it));
     let fails = || words.iter().any(|it| SEARCH.failure_words.contains(&it));
-    let is_back = |it: &str| is_done(it) || SEARCH.change_words.contains(&it);
-    !is_denied
-        && (words.get(0).is_some_and(is_done) || is_over || !fails() && words.iter().any(is_back))
+    // `Closes again`, and not `ran the backup again`.
+    let works = |at: usize| {
+        let verb = at.checked_sub(1).and_then(|it| words.get(it)).unwrap_or_default();
+        match words.get(at) {
+            Some("again") => verb.ends_with('s'),
+            Some("wieder") => verb.ends_with('t'),
+            // `It prints all labels now`
+            Some("now" | "jetzt") => at + 1 == words.len(),
+            _ => false,
+        }
+    };
+    let is_mended = || words.iter().any(is_done) || (0..words.len()).any(works);
+    !is_denied && (words.get(0).is_some_and(is_done) || is_over || !fails() && is_mended())
 }
 
 /// Returns whether what should be a solution is none yet: `Fix: none yet`, `Resolution: pending`.
@@ -227,6 +237,9 @@ mod tests {
             ("The lock closes again", false, true),
             ("The lock no longer fails", true, true),
             ("The lock fails again", true, false),
+            ("Ran the backup of the lock again", false, false),
+            ("Moved the printer to the lock", false, false),
+            ("Das Tor schließt wieder", false, true),
             ("The lock is not fixed", false, false),
             ("The lock has two gates", false, false),
         ] {
