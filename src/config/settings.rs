@@ -200,8 +200,8 @@ pub struct Wisdom {
     /// Whether changes are made at once or wait for a person's decision.
     pub review: Review,
     /// Whether the file also has bullets, which are chosen again from the newest logs after each change: how to
-    /// work, people, lessons, decisions, projects, environment, open items. Of days that a model read they are its
-    /// statements, of other days the lines themselves. Without a model the same statements become typed memories by
+    /// work, people, lessons, decisions, projects, environment, open items. Of logs that a model read they are its
+    /// statements, of others the lines themselves. Without a model the same statements become typed memories by
     /// topic. Not if changes wait for a person.
     pub digest: bool,
 }

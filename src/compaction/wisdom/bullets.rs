@@ -46,7 +46,7 @@ use crate::{
 };
 
 impl WisdomEditor<'_, '_> {
-    /// Chooses the bullets again from the newest logs, without a model.
+    /// Chooses the bullets again from the newest logs, without asking a model.
     pub(super) fn choose_bullets(
         &mut self,
         job: &CompactionJob,

@@ -343,10 +343,10 @@ impl SourcedBullet {
     /// Returns it as the line of an open item, with its age and whether it is overdue, or with its cited lines if
     /// `cites` is set.
     pub fn open_line(&self, today: NaiveDate, cites: bool) -> String {
-        let Some(since) = self.since else { return format!("- {}", self.text) };
         if cites && self.citation.is_some() {
             return self.line(true);
         }
+        let Some(since) = self.since else { return format!("- {}", self.text) };
         let late = self.due().filter(|it| *it < today);
         let late = late.map(|it| format!("overdue since {it}, ")).unwrap_or_default();
         format!("- {} ({late}open for {})", self.text, days_between(since, today))

@@ -5,12 +5,14 @@
 //! its length: terms count by their rarity among statements and by the days on which they occur, so that what an
 //! agent comes back to outweighs what happened once; a term that is already in the file counts less.
 //!
+//! Of logs that a model read, the statements are those that it found ([`model_statements`]), in its words.
+//!
 //! The same statements are filed by topic for the typed memories ([`topics`]), by the entities that they are about
 //! ([`entities`]); those of a project share a bullet that begins with its name.
 //!
 //! # Invariants
 //!
-//! - The text is that of the logs, with its heading before it where it is not understandable alone; statements
+//! - The text is that of the logs, or of the model that read them, with its heading before it where it is not understandable alone; statements
 //!   that need the same heading share it in one bullet.
 //! - Of two statements that differ in their values, or have the same label, the newer one is chosen.
 //! - The same logs and the same file give the same bullets: nothing depends on the clock. A bullet stays until it is

@@ -131,7 +131,7 @@ pub(super) fn mends(words: &WordList) -> bool {
     let is_denied = !is_over && words.iter().any(|it| SEARCH.negations.contains(&it));
     let fails = || words.iter().any(|it| SEARCH.failure_words.contains(&it));
     // `Closes again`, and not `ran the backup again`.
-    let works = |at: usize| {
+    let recovers = |at: usize| {
         let verb = at.checked_sub(1).and_then(|it| words.get(it)).unwrap_or_default();
         match words.get(at) {
             Some("again") => verb.ends_with('s'),
@@ -141,7 +141,7 @@ pub(super) fn mends(words: &WordList) -> bool {
             _ => false,
         }
     };
-    let is_mended = || words.iter().any(is_done) || (0..words.len()).any(works);
+    let is_mended = || words.iter().any(is_done) || (0..words.len()).any(recovers);
     !is_denied && (words.get(0).is_some_and(is_done) || is_over || !fails() && is_mended())
 }
 
