@@ -9,8 +9,12 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt as _;
 use object_store::{
     BackoffConfig, ClientOptions, Error, GetOptions, ObjectStore, ObjectStoreExt as _, PutMode,
-    PutOptions, PutPayload, RetryConfig, UpdateVersion, aws::AmazonS3Builder,
-    azure::MicrosoftAzureBuilder, gcp::GoogleCloudStorageBuilder, path::Path,
+    PutOptions, PutPayload, RetryConfig, UpdateVersion,
+    aws::AmazonS3Builder,
+    azure::MicrosoftAzureBuilder,
+    client::{HttpError, HttpErrorKind},
+    gcp::GoogleCloudStorageBuilder,
+    path::Path,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -26,6 +30,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(300);
 /// Calls that race each other run at the same time on these threads.
 const THREADS: usize = 2;
+
+/// How the library shows the status of an answer in errors that have no kind of their own.
+const STATUS_PREFIX: &str = "Server returned non-2xx status code: ";
 
 /// A store in the network.
 pub(super) struct CloudStorage {
@@ -95,26 +102,7 @@ impl CloudStorage {
     }
 
     fn failed(&self, key: &str, error: &Error) -> StorageError {
-        let text = chain(error);
-        let kind = match error {
-            Error::AlreadyExists { .. } | Error::Precondition { .. } => StorageErrorKind::Changed,
-            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-                StorageErrorKind::Denied
-            }
-            // Of another process that replaces the object at this moment.
-            _ if text.contains("409") && text.contains("Conflict") => StorageErrorKind::Changed,
-            _ if text.contains("403") || text.contains("401") || text.contains("redential") => {
-                StorageErrorKind::Denied
-            }
-            _ if ["connect", "timed out", "timeout", "dns", "sending request"]
-                .iter()
-                .any(|it| text.to_lowercase().contains(it)) =>
-            {
-                StorageErrorKind::Unreachable
-            }
-            _ => StorageErrorKind::Failed,
-        };
-        StorageError::new(kind, &format!("{}/{key}", self.url), text)
+        StorageError::new(kind_of(error), &format!("{}/{key}", self.url), chain(error))
     }
 
     fn put(&self, key: &str, bytes: &[u8], mode: PutMode) -> Result<ObjectVersion, StorageError> {
@@ -125,6 +113,41 @@ impl CloudStorage {
         let put = put.map_err(|e| self.failed(key, &e))?;
         Ok(ObjectVersion { e_tag: put.e_tag, version: put.version })
     }
+}
+
+fn kind_of(error: &Error) -> StorageErrorKind {
+    match error {
+        Error::AlreadyExists { .. } | Error::Precondition { .. } => StorageErrorKind::Changed,
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => StorageErrorKind::Denied,
+        error => kind_of_cause(error),
+    }
+}
+
+/// Returns the kind of an error by the first of its causes that is an answer of the server, or none.
+fn kind_of_cause(error: &(dyn std::error::Error + 'static)) -> StorageErrorKind {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(http) = cause.downcast_ref::<HttpError>() {
+            return match http.kind() {
+                HttpErrorKind::Connect
+                | HttpErrorKind::Request
+                | HttpErrorKind::Timeout
+                | HttpErrorKind::Interrupted => StorageErrorKind::Unreachable,
+                _ => StorageErrorKind::Failed,
+            };
+        }
+        // The type of this cause is private.
+        let text = cause.to_string();
+        let status = text.strip_prefix(STATUS_PREFIX).and_then(|it| it.get(..3));
+        match status {
+            Some("401" | "403") => return StorageErrorKind::Denied,
+            // Of another process that replaces the object at this moment.
+            Some("409" | "412") => return StorageErrorKind::Changed,
+            Some(_) => return StorageErrorKind::Failed,
+            None => next = cause.source(),
+        }
+    }
+    StorageErrorKind::Failed
 }
 
 /// Returns an error with its causes, in one line.
@@ -230,6 +253,56 @@ impl ObjectStorage for CloudStorage {
             (StorageScheme::S3, None | Some("null")) => OldBytes::Dropped,
             (StorageScheme::S3, Some(_)) => OldBytes::Kept,
             _ => OldBytes::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error of the library, and what caused it.
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Cause {
+        text: String,
+        source: Option<BoxedError>,
+    }
+
+    type BoxedError = Box<dyn std::error::Error + Send + Sync>;
+
+    fn cause(text: &str, source: Option<BoxedError>) -> BoxedError {
+        Box::new(Cause { text: text.to_owned(), source })
+    }
+
+    fn generic(source: BoxedError) -> Error {
+        Error::Generic { store: "S3", source }
+    }
+
+    #[test]
+    fn the_kind_of_an_error_is_that_of_its_cause_whatever_names_and_ports_say() {
+        const PUT: &str = "Error performing PUT http://127.0.0.1:40312/team-401/connect in 9ms";
+        let answered = |status: &str| {
+            let body = "Forbidden, credential timeout 403";
+            generic(cause(PUT, Some(cause(&format!("{STATUS_PREFIX}{status} X: {body}"), None))))
+        };
+        let unanswered = |kind| {
+            let io = std::io::Error::other("dns 403");
+            generic(cause(PUT, Some(Box::new(HttpError::new(kind, io)))))
+        };
+        let (path, source) = ("lex".to_owned(), cause("403", None));
+        for (error, expected) in [
+            (answered("500"), StorageErrorKind::Failed),
+            (answered("401"), StorageErrorKind::Denied),
+            (answered("403"), StorageErrorKind::Denied),
+            (answered("409"), StorageErrorKind::Changed),
+            (unanswered(HttpErrorKind::Connect), StorageErrorKind::Unreachable),
+            (unanswered(HttpErrorKind::Timeout), StorageErrorKind::Unreachable),
+            (unanswered(HttpErrorKind::Decode), StorageErrorKind::Failed),
+            (generic(cause(PUT, None)), StorageErrorKind::Failed),
+            (Error::Precondition { path, source }, StorageErrorKind::Changed),
+        ] {
+            assert_eq!(kind_of(&error), expected, "{error}");
         }
     }
 }
