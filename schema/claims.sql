@@ -1,7 +1,7 @@
 -- The claims database of a fleet (PostgreSQL 13 or later): which root is due, who works on it, and what may be
 -- spent. The roots themselves are in object storage; if this database is lost, nothing of them is.
 --
--- Version 1, in `memoird.meta`. A change of a table or a function needs the next number.
+-- Version 2, in `memoird.meta`. A change of a table or a function needs the next number.
 --
 -- Each call of memoird is one statement, a call of a function below, and so one transaction: it is committed before
 -- any work begins, and a pooler such as PgBouncer may use another connection for each. There are no locks that
@@ -10,7 +10,8 @@
 --
 -- Row-level security: a function sets `memoird.tenant` for its transaction and then sees the rows of this tenant only.
 -- It also binds the owner of the tables, but no superuser: let workers connect as an ordinary role. It protects from
--- mistakes in memoird, and not from a process that was taken over: any connection may name another tenant.
+-- mistakes in memoird, and not from a process that was taken over: any connection may name another tenant. `meta`,
+-- `tenant` and `tranche` are of the fleet as a whole, and hold no more of a tenant than its name.
 
 CREATE SCHEMA memoird;
 
@@ -37,6 +38,8 @@ CREATE TABLE memoird.root (
     due_at      timestamptz,
     -- The newest generation of the manifest that anybody reported.
     gen         bigint NOT NULL DEFAULT 0,
+    -- Identifies the bundle that was reported: one that is created again at the same place has another one.
+    bundle      text,
     -- The worker that holds the lease.
     owner       text,
     -- Rises with each claim. Only the owner of the newest one may change the row.
@@ -69,7 +72,8 @@ CREATE TABLE memoird.run (
     PRIMARY KEY (tenant, root, fence)
 );
 
--- Limits: `tenant` and `root` empty for the whole fleet, `root` empty for a tenant.
+-- Limits: `tenant` and `root` empty for the whole fleet, `root` empty for a tenant. Who sets one of a tenant sets
+-- `memoird.tenant` first.
 CREATE TABLE memoird.cap (
     tenant text NOT NULL DEFAULT '',
     root   text NOT NULL DEFAULT '',
@@ -147,6 +151,9 @@ CREATE POLICY own ON memoird.reply USING (tenant = current_setting('memoird.tena
 ALTER TABLE memoird.spent ENABLE ROW LEVEL SECURITY;
 ALTER TABLE memoird.spent FORCE ROW LEVEL SECURITY;
 CREATE POLICY own ON memoird.spent USING (tenant IN ('', current_setting('memoird.tenant', true)));
+ALTER TABLE memoird.cap ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memoird.cap FORCE ROW LEVEL SECURITY;
+CREATE POLICY own ON memoird.cap USING (tenant IN ('', current_setting('memoird.tenant', true)));
 
 -- Notes that a tenant has something to do at a time.
 CREATE FUNCTION memoird.note_ready(for_tenant text, ready timestamptz) RETURNS void
@@ -275,10 +282,15 @@ BEGIN
     DELETE FROM memoird.tranche t WHERE t.owner = own;
 END $$;
 
+-- Returns whether two bundles at one place are not the same; one that is not known may be any.
+CREATE FUNCTION memoird.is_other(bundle text, new_bundle text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT bundle IS NOT NULL AND new_bundle IS NOT NULL AND bundle <> new_bundle
+$$;
+
 -- Ends a lease. `new_due_ms` is from now on, NULL for a root that waits for a push. A generation that was reported
 -- meanwhile and is newer than the published one keeps its time. Returns false if the lease was lost.
 CREATE FUNCTION memoird.finish_root(
-    for_tenant text, named text, own text, own_fence bigint, new_gen bigint, new_due_ms bigint,
+    for_tenant text, named text, own text, own_fence bigint, new_gen bigint, new_bundle text, new_due_ms bigint,
     how text, why text, drops_replies boolean
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -288,8 +300,10 @@ BEGIN
     PERFORM set_config('memoird.tenant', for_tenant, true);
     PERFORM memoird.return_tranches(own);
     UPDATE memoird.root r SET owner = NULL, lease_until = NULL, problem = why,
-            due_at = CASE WHEN r.gen > new_gen THEN coalesce(r.due_at, next_due) ELSE next_due END,
-            gen = greatest(r.gen, new_gen),
+            due_at = CASE WHEN r.gen > new_gen AND NOT memoird.is_other(r.bundle, new_bundle)
+                THEN coalesce(r.due_at, next_due) ELSE next_due END,
+            gen = CASE WHEN memoird.is_other(r.bundle, new_bundle) THEN new_gen ELSE greatest(r.gen, new_gen) END,
+            bundle = coalesce(new_bundle, r.bundle),
             attempts = CASE WHEN how = 'done' THEN 0 ELSE r.attempts END
         WHERE r.tenant = for_tenant AND r.id = named AND r.owner = own AND r.fence = own_fence
         RETURNING r.due_at INTO next_due;
@@ -307,18 +321,42 @@ BEGIN
     RETURN true;
 END $$;
 
--- Records that a generation was published, and when the root is due next; `new_due_ms` as above.
-CREATE FUNCTION memoird.report_root(for_tenant text, named text, new_gen bigint, new_due_ms bigint)
-RETURNS void LANGUAGE plpgsql AS $$
+-- Ends the lease of a root that was named, and at whose place there is no bundle: its row is removed, if nobody ever
+-- reported it. Returns whether it was.
+CREATE FUNCTION memoird.abandon_root(for_tenant text, named text, own text, own_fence bigint)
+RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('memoird.tenant', for_tenant, true);
+    DELETE FROM memoird.root r WHERE r.tenant = for_tenant AND r.id = named AND r.owner = own
+        AND r.fence = own_fence AND r.gen = 0 AND r.bundle IS NULL AND r.due_at IS NULL;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    DELETE FROM memoird.run u WHERE u.tenant = for_tenant AND u.root = named;
+    RETURN true;
+END $$;
+
+-- Records that a generation was published, and when the root is due next; `new_due_ms` as above. For a bundle that was
+-- created again the row begins again, and whoever works on the old one loses the lease.
+CREATE FUNCTION memoird.report_root(
+    for_tenant text, named text, new_gen bigint, new_bundle text, new_due_ms bigint
+) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     moment timestamptz := clock_timestamp();
     next_due timestamptz := moment + new_due_ms * interval '1 millisecond';
 BEGIN
     PERFORM set_config('memoird.tenant', for_tenant, true);
-    INSERT INTO memoird.root AS r (tenant, id, gen, due_at)
-        VALUES (for_tenant, named, new_gen, next_due)
+    UPDATE memoird.root r SET gen = 0, bundle = new_bundle, owner = NULL, lease_until = NULL, fence = r.fence + 1,
+            attempts = 0, seen_at = NULL, problem = NULL
+        WHERE r.tenant = for_tenant AND r.id = named AND memoird.is_other(r.bundle, new_bundle);
+    IF FOUND THEN
+        UPDATE memoird.run u SET ended_at = moment, outcome = 'lost'
+            WHERE u.tenant = for_tenant AND u.root = named AND u.ended_at IS NULL;
+    END IF;
+    INSERT INTO memoird.root AS r (tenant, id, gen, bundle, due_at)
+        VALUES (for_tenant, named, new_gen, new_bundle, next_due)
         ON CONFLICT (tenant, id) DO UPDATE
-            SET gen = excluded.gen, due_at = excluded.due_at
+            SET gen = excluded.gen, bundle = coalesce(excluded.bundle, r.bundle), due_at = excluded.due_at
             WHERE r.gen <= excluded.gen;
     IF FOUND AND next_due IS NOT NULL THEN
         PERFORM memoird.note_ready(for_tenant, greatest(next_due, moment));
@@ -327,10 +365,10 @@ END $$;
 
 -- Returns what is recorded about a root; no row if it is unknown.
 CREATE FUNCTION memoird.known_root(for_tenant text, named text)
-RETURNS TABLE (gen bigint, seen_at timestamptz) LANGUAGE plpgsql AS $$
+RETURNS TABLE (gen bigint, bundle text, seen_at timestamptz) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('memoird.tenant', for_tenant, true);
-    RETURN QUERY SELECT r.gen, r.seen_at FROM memoird.root r WHERE r.tenant = for_tenant AND r.id = named;
+    RETURN QUERY SELECT r.gen, r.bundle, r.seen_at FROM memoird.root r WHERE r.tenant = for_tenant AND r.id = named;
 END $$;
 
 -- Records that a sweep has seen the manifest of a root that was last changed then.
@@ -569,4 +607,4 @@ BEGIN
 END $$;
 
 INSERT INTO memoird.meta (version, nonce)
-    VALUES (1, replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));
+    VALUES (2, replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));

@@ -30,8 +30,12 @@ pub(super) fn run(global: &GlobalArgs, args: &LogArgs, ui: &Ui) -> CommandResult
     if ui.is_json() {
         ui.json(&logged);
     } else {
-        let AppendedEntry { path, line } = logged;
+        let AppendedEntry { path, line, .. } = &logged;
         ui.data(format_args!("{path}:{line}"));
+    }
+    if let Some(why) = logged.waits() {
+        ui.warn(format!("kept on this machine, and not in the store yet: {why}"));
+        ui.note("the next entry publishes it, too, or: memoird bundle push");
     }
     update_index(&call, &root);
     Ok(ExitCode::SUCCESS)

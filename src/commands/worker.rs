@@ -23,7 +23,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use super::{GlobalArgs, bundle::CLAIMS_VARIABLE, logging, run::hide_panic_messages, ui::Ui};
+use super::{GlobalArgs, logging, run::hide_panic_messages, ui::Ui};
 use crate::{
     config::duration::Span,
     daemon::{
@@ -39,6 +39,7 @@ use crate::{
     },
     operations::{
         error::{CommandError, CommandErrorKind, CommandResult},
+        replica::CLAIMS_VARIABLE,
         worker::{Worker, WorkerReport, WorkerTask, create_private},
         workspace::Invocation,
     },
@@ -182,6 +183,11 @@ fn list_due(store: &str, now: DateTime<Utc>, ui: &Ui) -> CommandResult {
         return Ok(ExitCode::SUCCESS);
     }
     let known = roots.len();
+    if known == 0 {
+        ui.warn(format!(
+            "no root has a note at {store}; `memoird bundle push --due {store}/TENANT/ROOT` writes one"
+        ));
+    }
     roots.retain(|it| it.due.is_some_and(|it| it <= now));
     for root in &roots {
         ui.data(&root.root);
@@ -425,6 +431,12 @@ impl Session<'_> {
         }) {
             Ok(None) => {}
             Ok(Some(found)) => {
+                if found.roots == 0 {
+                    self.ui.warn(format!(
+                        "no bundle at {0}; if there should be one, --store names the folder above TENANT/ROOT",
+                        self.worker.store
+                    ));
+                }
                 for reason in &found.refused {
                     self.ui.warn(reason);
                 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     error::BundleError,
+    manifest,
     root_name::RootName,
     storage::{self, FetchedObject, StorageError, StorageErrorKind, normalized_url},
 };
@@ -25,8 +26,27 @@ const TRIES: usize = 5;
 pub(crate) struct DueNote {
     /// The generation that was published.
     pub(crate) generation: u64,
+    /// Identifies the bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bundle: Option<String>,
     /// `None`: not before a push.
     pub(crate) due: Option<DateTime<Utc>>,
+}
+
+/// What of a bundle was published or found.
+#[derive(Clone, Debug)]
+pub(crate) struct PublishedBundle {
+    pub(crate) generation: u64,
+    /// Identifies the bundle, if it has an identity.
+    pub(crate) bundle: Option<String>,
+}
+
+impl DueNote {
+    /// Returns whether this note is about a newer generation of the same bundle.
+    fn is_newer(&self, other: &Self) -> bool {
+        self.generation > other.generation
+            && !manifest::is_other(self.bundle.as_deref(), other.bundle.as_deref())
+    }
 }
 
 /// A root of a store with its note.
@@ -46,12 +66,13 @@ pub(crate) fn tenant_url(store: &str, tenant: &str) -> String {
 pub(crate) fn write(
     store: &str,
     root: &RootName,
-    generation: u64,
+    published: &PublishedBundle,
     next_due: Option<Duration>,
     now: DateTime<Utc>,
 ) -> Result<(), BundleError> {
     let due = next_due.and_then(|it| now.checked_add_signed(chrono::TimeDelta::from_std(it).ok()?));
-    let note = DueNote { generation, due };
+    let PublishedBundle { generation, bundle } = published.clone();
+    let note = DueNote { generation, bundle, due };
     let bytes = serde_json::to_vec(&note).expect("numbers and times can always be written");
     // A worker in the sandbox of a tenant may write nowhere else.
     let url = tenant_url(store, root.tenant());
@@ -62,7 +83,7 @@ pub(crate) fn write(
             FetchedObject::Found(found, version) => {
                 // What cannot be read is replaced.
                 let known: Option<DueNote> = serde_json::from_slice(&found).ok();
-                if known.is_some_and(|it| it == note || it.generation > generation) {
+                if known.is_some_and(|it| it == note || it.is_newer(&note)) {
                     return Ok(());
                 }
                 storage.replace(key, &bytes, &version)
@@ -89,8 +110,11 @@ pub(crate) fn list(store: &str) -> Result<Vec<DueRoot>, BundleError> {
             continue;
         };
         // A note that cannot be read says that somebody should look.
-        let note: DueNote = serde_json::from_slice(&bytes)
-            .unwrap_or(DueNote { generation: 0, due: Some(object.modified) });
+        let note: DueNote = serde_json::from_slice(&bytes).unwrap_or(DueNote {
+            generation: 0,
+            bundle: None,
+            due: Some(object.modified),
+        });
         roots.push(DueRoot { root: root.to_string(), generation: note.generation, due: note.due });
     }
     roots.sort_by(|a, b| (a.due.is_none(), a.due, &a.root).cmp(&(b.due.is_none(), b.due, &b.root)));
@@ -110,11 +134,17 @@ mod tests {
         let root = |it: &str| it.parse::<RootName>().unwrap();
         let hour = Some(Duration::from_secs(3600));
         assert_eq!(list(&store).unwrap(), []);
-        write(&store, &root("acme/late"), 3, None, now).unwrap();
-        write(&store, &root("acme/soon"), 1, hour, now).unwrap();
-        write(&store, &root("beta/now"), 7, Some(Duration::ZERO), now).unwrap();
+        let published = |generation, bundle: &str| PublishedBundle {
+            generation,
+            bundle: Some(bundle.to_owned()),
+        };
+        write(&store, &root("acme/late"), &published(3, "a"), None, now).unwrap();
+        // One that was created again begins again.
+        write(&store, &root("acme/soon"), &published(9, "a"), None, now).unwrap();
+        write(&store, &root("acme/soon"), &published(1, "b"), hour, now).unwrap();
+        write(&store, &root("beta/now"), &published(7, "a"), Some(Duration::ZERO), now).unwrap();
         // Older than what is there.
-        write(&store, &root("beta/now"), 6, None, now).unwrap();
+        write(&store, &root("beta/now"), &published(6, "a"), None, now).unwrap();
         let found: Vec<_> = list(&store).unwrap().into_iter().map(|it| (it.root, it.due)).collect();
         let soon = now + chrono::TimeDelta::hours(1);
         assert_eq!(

@@ -108,6 +108,33 @@ pub(crate) enum BundleError {
         /// The id of this root.
         own: String,
     },
+    /// The bundle that this root knows was replaced by a new one.
+    #[error(
+        "the bundle at `{url}` was created again since this folder last used it (published {}), so what it holds may not \
+         continue what this folder has",
+        published.format("%Y-%m-%d %H:%M UTC")
+    )]
+    OtherBundle {
+        /// The address.
+        url: String,
+        /// When its newest generation was published.
+        published: chrono::DateTime<chrono::Utc>,
+        /// The private file with what this root knows about the bundle.
+        state: String,
+    },
+    /// A root that was never here would be joined with what the store has.
+    #[error(
+        "`{url}` holds a memory folder already (`{agent_name}`, id {found}), and this one was never published there or \
+         brought from there"
+    )]
+    NotJoined {
+        /// The address.
+        url: String,
+        /// The agent's name in the manifest.
+        agent_name: String,
+        /// The id in the manifest.
+        found: String,
+    },
     /// The store holds the root of another tenant.
     #[error(
         "`{url}` is not a root of the tenant `{expected}`: its manifest names {}",

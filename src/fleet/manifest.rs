@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{error::BundleError, local_files::DATABASE, merge::LocalContent, state::BundleState};
+use super::{
+    error::BundleError, local_files::DATABASE, merge::LocalContent, root_name::ExpectedTenant,
+    state::BundleState,
+};
 use crate::{
     memory::hash::ContentHash,
     store::{db::lineage::Lineage, fs::layout::Layout},
@@ -36,6 +39,10 @@ pub(crate) struct Manifest {
     pub(crate) memoird: String,
     /// Identifies the root, in every store.
     pub(crate) root: String,
+    /// Identifies the bundle: one that is created again at the same address, and begins with the first generation
+    /// again, has another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bundle: Option<String>,
     /// Whose root it is in a fleet; the folder of the store that it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tenant: Option<String>,
@@ -49,6 +56,9 @@ pub(crate) struct Manifest {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) removing: bool,
     pub(crate) published: DateTime<Utc>,
+    /// When a push last looked for garbage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) swept: Option<DateTime<Utc>>,
     pub(crate) agent_name: String,
     pub(crate) zone: String,
     /// The folder of the logs; `.` for the root itself.
@@ -146,7 +156,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Checks that the manifest is one of this root, and none from before the last one seen.
+    /// Checks that the manifest is one of this root and of the bundle that it knows, and none from before the last one
+    /// seen.
     pub(crate) fn check_root(&self, url: &str, state: &BundleState) -> Result<(), BundleError> {
         if let Some(own) = state.root.as_ref().filter(|it| **it != self.root) {
             return Err(BundleError::OtherRoot {
@@ -154,6 +165,13 @@ impl Manifest {
                 agent_name: self.agent_name.clone(),
                 found: self.root.clone(),
                 own: own.clone(),
+            });
+        }
+        if is_other(state.bundle.as_deref(), self.bundle.as_deref()) {
+            return Err(BundleError::OtherBundle {
+                url: url.to_owned(),
+                published: self.published,
+                state: state.path(),
             });
         }
         if self.generation < state.generation {
@@ -170,18 +188,18 @@ impl Manifest {
     pub(crate) fn check_tenant(
         &self,
         url: &str,
-        expected: Option<&str>,
+        expected: Option<&ExpectedTenant>,
     ) -> Result<(), BundleError> {
-        match expected {
-            Some(expected) if self.tenant.as_deref() != Some(expected) => {
-                Err(BundleError::OtherTenant {
-                    url: url.to_owned(),
-                    found: self.tenant.clone(),
-                    expected: expected.to_owned(),
-                })
-            }
-            _ => Ok(()),
+        let Some(ExpectedTenant { name, is_required }) = expected else { return Ok(()) };
+        let is_right = self.tenant.as_ref().map_or(!is_required, |it| it == name);
+        if is_right {
+            return Ok(());
         }
+        Err(BundleError::OtherTenant {
+            url: url.to_owned(),
+            found: self.tenant.clone(),
+            expected: name.clone(),
+        })
     }
 
     /// Checks that every path is one of the files that a root has.
@@ -225,6 +243,12 @@ impl Manifest {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("strings and numbers can always be written")
     }
+}
+
+/// Returns whether two bundles at one address are not the same. Those of memoird before identities were added are not
+/// distinguished.
+pub(crate) fn is_other(known: Option<&str>, found: Option<&str>) -> bool {
+    known.zip(found).is_some_and(|(known, found)| known != found)
 }
 
 /// Returns the key of an object.
@@ -281,12 +305,14 @@ mod tests {
             format: FORMAT,
             memoird: "0.1.0".to_owned(),
             root: "0".repeat(32),
+            bundle: Some("1".repeat(32)),
             tenant: None,
             generation: 3,
             publication: "1".to_owned(),
             forgets: 0,
             removing: false,
             published: DateTime::default(),
+            swept: None,
             agent_name: "Lexicon".to_owned(),
             zone: "UTC".to_owned(),
             memory_dir: "memory".to_owned(),
@@ -341,6 +367,45 @@ mod tests {
         );
         check_refused(|it| it.generation = 0, "generation");
         check_refused(|it| it.objects.values_mut().for_each(|it| it.raw = u64::MAX), "larger");
+    }
+
+    #[test]
+    fn a_bundle_is_recognized_by_root_identity_and_generation() {
+        let ids = |it: &str| Some(it.repeat(32));
+        let (zero, one, two) = (ids("0"), ids("1"), ids("2"));
+        for (root, bundle, generation, expected) in [
+            (None, None, 0, "ok"),
+            (zero.clone(), one.clone(), 3, "ok"),
+            (zero.clone(), one.clone(), 2, "ok"),
+            // A memoird without identities recorded it.
+            (zero.clone(), None, 3, "ok"),
+            (one.clone(), one.clone(), 3, "another memory folder"),
+            (zero.clone(), two.clone(), 1, "was created again"),
+            (zero.clone(), two, 3, "was created again"),
+            (zero, one, 4, "an older copy"),
+        ] {
+            let state = BundleState { root, bundle, generation, ..BundleState::default() };
+            let checked = manifest().check_root("file:///x", &state);
+            let found = checked.map_or_else(|it| it.to_string(), |()| "ok".to_owned());
+            assert!(found.contains(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_bundle_of_another_tenant_is_refused() {
+        for (found, is_required, is_accepted) in [
+            (Some("acme"), true, true),
+            (Some("acme"), false, true),
+            (Some("other"), true, false),
+            (Some("other"), false, false),
+            (None, true, false),
+            (None, false, true),
+        ] {
+            let manifest = Manifest { tenant: found.map(str::to_owned), ..manifest() };
+            let expected = ExpectedTenant { name: "acme".to_owned(), is_required };
+            let checked = manifest.check_tenant("file:///x", Some(&expected));
+            assert_eq!(checked.is_ok(), is_accepted, "{found:?} {is_required}");
+        }
     }
 
     #[test]

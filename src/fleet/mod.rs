@@ -14,8 +14,10 @@
 //!
 //! - [`storage`]: what is needed of a store; `file_storage` and `cloud_storage` implement it.
 //! - [`races`]: the test that a store must pass before its first use.
+//! - [`tested_stores`]: which stores passed it from this machine.
 //! - [`manifest`]: the manifest, and what is checked before anything is taken from it.
 //! - [`pack`]: objects that hold the contents of files.
+//! - [`repack`]: which contents are written again, so that there are few objects; pure.
 //! - [`local_files`]: the files of the root that belong to a bundle.
 //! - [`merge`]: compares this root, the last common state, and the store; pure.
 //! - [`state`]: what this root knows about a store, in its private folder.
@@ -41,7 +43,7 @@
 //! - Nothing is overwritten or removed here unless its bytes are those of the last common state.
 //! - What could not be read here never counts as deleted.
 //! - No object is used again by another push, so removing what no manifest names cannot break one, unless it is
-//!   younger than [`push::GARBAGE_GRACE`]. Only a manifest that is marked as `removing` permits removal of younger
+//!   younger than [`push::GARBAGE_GRACE`]. A pull that misses an object because of that begins again. Only a manifest that is marked as `removing` permits removal of younger
 //!   objects: nobody else publishes while it is.
 
 pub(crate) mod central_budget;
@@ -59,7 +61,9 @@ mod pack;
 pub(crate) mod pull;
 pub(crate) mod push;
 mod races;
+mod repack;
 pub(crate) mod root_name;
 pub(crate) mod state;
 pub(crate) mod storage;
 pub(crate) mod sweep;
+mod tested_stores;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The logs of a month that has ended are one pack, which hardly ever changes. All else that a publication changes
-//! is one pack, and the database is its own. A pack of which less than half is still used is written again.
+//! is one pack, and the database is its own. [`super::repack`] joins small ones.
 
 use super::{
     error::BundleError,

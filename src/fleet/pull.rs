@@ -26,6 +26,7 @@ use super::{
         fetch_manifest, fetch_object, is_mass_removal, mass_removal, reach_failpoint,
         read_finished, refuse_overlap,
     },
+    root_name::ExpectedTenant,
     state::{self, BundleState, INCOMING, OBJECT_PREFIX, SavedConflict, is_incoming},
     storage::{self, FetchedObject, ObjectStorage, ObjectVersion},
 };
@@ -45,6 +46,8 @@ use crate::{
 
 /// The database that a pull brings.
 const INCOMING_DATABASE: &str = ".memoird/bundle-database-incoming";
+/// How often others may publish, and remove what is being fetched.
+const TRIES_MAX: usize = 8;
 /// In place of a path: every file in conflict.
 const ALL: &str = "all";
 
@@ -57,8 +60,10 @@ pub(crate) struct PullRequest {
     pub(crate) accepts_missing: bool,
     /// Changes nothing.
     pub(crate) dry_run: bool,
-    /// The tenant that the manifest must name, if any.
-    pub(crate) tenant: Option<String>,
+    /// Whose root it must be, if that is known.
+    pub(crate) tenant: Option<ExpectedTenant>,
+    /// The manifest, if it was read moments ago.
+    pub(crate) fetched: Option<FetchedManifest>,
 }
 
 /// What a pull did.
@@ -110,52 +115,57 @@ struct IncomingPull {
     theirs: BTreeSet<String>,
 }
 
-/// Fetches the manifest of a bundle for a folder that has no settings yet, checks whose root it is, and returns the text
-/// of its `memoird.yaml`, if the bundle has one.
-pub(crate) fn fetch_root_file(
+/// A manifest that was read moments ago, so that a pull need not read it again.
+#[derive(Clone, Debug)]
+pub(crate) struct FetchedManifest {
+    manifest: Manifest,
+    version: ObjectVersion,
+}
+
+/// What a folder that has no settings yet needs of a bundle before a pull.
+pub(crate) struct FetchedSettings {
+    /// The text of `memoird.yaml`, if the bundle has one.
+    pub(crate) text: Option<String>,
+    pub(crate) fetched: FetchedManifest,
+}
+
+impl FetchedManifest {
+    /// Returns the agent's name, the time zone and the folder of the logs, for a bundle without `memoird.yaml`.
+    pub(crate) fn description(&self) -> (&str, &str, &str) {
+        let Manifest { agent_name, zone, memory_dir, .. } = &self.manifest;
+        (agent_name, zone, memory_dir)
+    }
+}
+
+/// Fetches the settings of a bundle for a folder that has none yet, and checks whose root it is.
+pub(crate) fn fetch_settings(
     vault: &Vault,
     url: &str,
-    tenant: Option<&str>,
-) -> Result<Option<String>, BundleError> {
+    tenant: Option<&ExpectedTenant>,
+) -> Result<FetchedSettings, BundleError> {
     let storage = storage::open(url)?;
     refuse_overlap(vault.layout().root(), url)?;
-    let FetchedObject::Found(bytes, _) = fetch_manifest(&*storage, None)? else {
+    let FetchedObject::Found(bytes, version) = fetch_manifest(&*storage, None)? else {
         return Err(BundleError::NoBundle { url: url.to_owned() });
     };
     let manifest = Manifest::parse(&bytes, url)?;
     manifest.check_root(url, &BundleState::load(vault, url)?)?;
     manifest.check_tenant(url, tenant)?;
-    let Some(file) = manifest.files.get(ROOT_FILE) else { return Ok(None) };
-    let (_, raw) = fetch_object(&*storage, url, &manifest, &file.object)?;
-    let content = content_of(url, ROOT_FILE, file, &raw)?;
-    Ok(Some(String::from_utf8_lossy(content).into_owned()))
+    let text = match manifest.files.get(ROOT_FILE) {
+        Some(file) => {
+            let (_, raw) = fetch_object(&*storage, url, &manifest, &file.object)?;
+            let content = content_of(url, ROOT_FILE, file, &raw)?;
+            Some(String::from_utf8_lossy(content).into_owned())
+        }
+        None => None,
+    };
+    Ok(FetchedSettings { text, fetched: FetchedManifest { manifest, version } })
 }
 
 /// Returns whether a store has another manifest than the known one. Costs one conditional request.
 pub(crate) fn has_changed(url: &str, known: Option<&ObjectVersion>) -> Result<bool, BundleError> {
     let fetched = fetch_manifest(&*storage::open(url)?, known)?;
     Ok(matches!(fetched, FetchedObject::Found(..)))
-}
-
-/// What a manifest says about a root whose folder does not exist yet.
-pub(crate) struct BundleDescription {
-    pub(crate) agent_name: String,
-    pub(crate) zone: String,
-    pub(crate) memory_dir: String,
-}
-
-/// Fetches what the manifest of a bundle says about its root, and checks whose root it is.
-pub(crate) fn fetch_description(
-    url: &str,
-    tenant: Option<&str>,
-) -> Result<BundleDescription, BundleError> {
-    let FetchedObject::Found(bytes, _) = fetch_manifest(&*storage::open(url)?, None)? else {
-        return Err(BundleError::NoBundle { url: url.to_owned() });
-    };
-    let manifest = Manifest::parse(&bytes, url)?;
-    manifest.check_tenant(url, tenant)?;
-    let Manifest { agent_name, zone, memory_dir, .. } = manifest;
-    Ok(BundleDescription { agent_name, zone, memory_dir })
 }
 
 /// Brings what others published.
@@ -170,23 +180,47 @@ pub(crate) fn pull(
     if !request.dry_run {
         finish_interrupted(root)?;
     }
+    let mut fetched = request.fetched.clone();
+    for _ in 0..TRIES_MAX {
+        if let Some(report) = attempt(root, &*storage, url, request, fetched.take(), show)? {
+            return Ok(report);
+        }
+    }
+    Err(BundleError::Contended { url: url.to_owned(), tries: TRIES_MAX })
+}
+
+/// Brings what one manifest names. Returns `None` if an object is gone because a newer manifest needs it no more.
+fn attempt(
+    root: &BundleRoot<'_>,
+    storage: &dyn ObjectStorage,
+    url: &str,
+    request: &PullRequest,
+    fetched: Option<FetchedManifest>,
+    show: ShowStep<'_>,
+) -> Result<Option<PullReport>, BundleError> {
     let state = BundleState::load(root.vault, url)?;
     let known = state.version.as_ref().filter(|_| request.theirs.is_empty());
-    let (manifest, version) = match fetch_manifest(&*storage, known)? {
-        FetchedObject::Missing => return Err(BundleError::NoBundle { url: url.to_owned() }),
-        FetchedObject::Unchanged => {
-            return Ok(PullReport {
-                url: url.to_owned(),
-                root: state.root.unwrap_or_default(),
-                generation: state.generation,
-                dry_run: request.dry_run,
-                ..PullReport::default()
-            });
-        }
-        FetchedObject::Found(bytes, version) => (Manifest::parse(&bytes, url)?, version),
+    let found = match fetched {
+        Some(it) => it,
+        None => match fetch_manifest(storage, known)? {
+            FetchedObject::Missing => return Err(BundleError::NoBundle { url: url.to_owned() }),
+            FetchedObject::Unchanged => {
+                return Ok(Some(PullReport {
+                    url: url.to_owned(),
+                    root: state.root.unwrap_or_default(),
+                    generation: state.generation,
+                    dry_run: request.dry_run,
+                    ..PullReport::default()
+                }));
+            }
+            FetchedObject::Found(bytes, version) => {
+                FetchedManifest { manifest: Manifest::parse(&bytes, url)?, version }
+            }
+        },
     };
+    let FetchedManifest { manifest, version } = found;
     manifest.check_root(url, &state)?;
-    manifest.check_tenant(url, request.tenant.as_deref())?;
+    manifest.check_tenant(url, request.tenant.as_ref())?;
     manifest.check_paths(url, root.vault.layout())?;
     let local = read_finished(root, &state)?;
     let compared = compare(root, &state, local, Some(&manifest), &request.theirs);
@@ -196,15 +230,22 @@ pub(crate) fn pull(
         return Err(mass_removal(&gone, state.base.len(), "in the store"));
     }
     if request.dry_run {
-        return Ok(preview(root, url, &manifest, &compared, &theirs));
+        return Ok(Some(preview(root, url, &manifest, &compared, &theirs)));
     }
-    fetch_objects(root, &*storage, url, &manifest, &compared, show)?;
+    match fetch_objects(root, storage, url, &manifest, &compared, show) {
+        Err(BundleError::BadObject { .. })
+            if matches!(fetch_manifest(storage, Some(&version))?, FetchedObject::Found(..)) =>
+        {
+            return Ok(None);
+        }
+        fetched => fetched?,
+    }
     reach_failpoint("bundle.pull.fetched")?;
     let incoming = IncomingPull { url: url.to_owned(), manifest, version, theirs };
     let text = serde_json::to_string(&incoming).expect("strings and numbers can always be written");
     root.vault.write_private(INCOMING, &text)?;
     reach_failpoint("bundle.pull.noted")?;
-    apply(root, &incoming, true)
+    apply(root, &incoming, true).map(Some)
 }
 
 /// Finishes a pull that was interrupted after it was decided. Asks no store.

@@ -1,7 +1,8 @@
 //! Publishes what changed here since the last common state: objects first, then the manifest by compare-and-swap.
 //!
 //! A crash before the manifest leaves objects that nobody names, which a later push removes when they are older
-//! than [`GARBAGE_GRACE`] by the clock of the store. If others published meanwhile, the changes are compared again
+//! than [`GARBAGE_GRACE`] by the clock of the store. A folder that never had anything in common with a bundle cannot
+//! be published over it: a pull comes first. If others published meanwhile, the changes are compared again
 //! with what they published; files that only one side changed are published, all others are conflicts and stay as
 //! they are on both sides.
 //!
@@ -10,7 +11,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -28,11 +29,14 @@ use super::{
     merge::{self, FileChange},
     pack::{self, PackWriter, PackedObject},
     races,
+    repack::{self, PackGroup, StoredFile},
+    root_name::ExpectedTenant,
     state::BundleState,
     storage::{
         self, FetchedObject, ListedObject, ObjectStorage, ObjectVersion, OldBytes, StorageError,
         StorageErrorKind,
     },
+    tested_stores,
 };
 use crate::{
     compaction::up_to_date,
@@ -54,7 +58,7 @@ use crate::{
 
 /// How old an object must be, by the clock of the store, before it is garbage: its push may still be running.
 pub(crate) const GARBAGE_GRACE: TimeDelta = TimeDelta::hours(24);
-/// How often each machine looks for garbage, which costs a listing.
+/// How often a push looks for garbage, which costs a listing.
 const SWEEP_INTERVAL: TimeDelta = TimeDelta::hours(24);
 /// A push that takes longer than this begins again, since its objects may count as garbage.
 const UPLOAD_TIME_MAX: Duration = Duration::from_secs(12 * 3600);
@@ -85,6 +89,8 @@ pub(crate) struct PushRequest {
     pub(crate) tenant: Option<String>,
     /// Whether the machine that published before has tested the store.
     pub(crate) trusts_store: bool,
+    /// The folder of persistent state, in which this machine remembers the stores that passed.
+    pub(crate) state_home: Option<PathBuf>,
 }
 
 /// Asked after the manifest was read and before it is replaced: whether this process may still publish. If somebody
@@ -103,6 +109,12 @@ pub(crate) struct PathNote {
 pub(crate) struct PushReport {
     pub(crate) url: String,
     pub(crate) root: String,
+    /// Identifies the bundle, if it has an identity.
+    #[serde(skip)]
+    pub(crate) bundle: Option<String>,
+    /// Whose root it is in a fleet, by the manifest.
+    #[serde(skip)]
+    pub(crate) tenant: Option<String>,
     pub(crate) generation: u64,
     pub(crate) dry_run: bool,
     /// `written` or `removed`.
@@ -351,10 +363,11 @@ impl Push<'_, '_> {
             FetchedObject::Found(bytes, version) => {
                 let manifest = Manifest::parse(&bytes, self.url)?;
                 manifest.check_root(self.url, self.state)?;
+                self.require_joined(&manifest)?;
                 manifest.check_paths(self.url, self.root.vault.layout())?;
-                if manifest.tenant.is_some() {
-                    manifest.check_tenant(self.url, self.request.tenant.as_deref())?;
-                }
+                let tenant = self.request.tenant.clone();
+                let tenant = tenant.map(|name| ExpectedTenant { name, is_required: false });
+                manifest.check_tenant(self.url, tenant.as_ref())?;
                 self.state.passed_races |= self.request.trusts_store;
                 Some((manifest, version))
             }
@@ -378,6 +391,8 @@ impl Push<'_, '_> {
         let mut planned = self.plan(compared, manifest)?;
         planned.report.generation = manifest.map_or(0, |it| it.generation);
         planned.report.root = manifest.map(|it| it.root.clone()).unwrap_or_default();
+        planned.report.bundle = manifest.and_then(|it| it.bundle.clone());
+        planned.report.tenant = manifest.and_then(|it| it.tenant.clone());
         if self.request.dry_run {
             return Ok(Some(planned.report));
         }
@@ -391,6 +406,20 @@ impl Push<'_, '_> {
             return Ok(Some(planned.report));
         }
         self.publish(compared, planned, remote)
+    }
+
+    /// Refuses to join this root with a bundle that it never had anything in common with: a pull shows first what is
+    /// there.
+    fn require_joined(&self, manifest: &Manifest) -> Result<(), BundleError> {
+        let BundleState { root, reserved_root, .. } = &*self.state;
+        if root.is_some() || reserved_root.as_ref() == Some(&manifest.root) {
+            return Ok(());
+        }
+        Err(BundleError::NotJoined {
+            url: self.url.to_owned(),
+            agent_name: manifest.agent_name.clone(),
+            found: manifest.root.clone(),
+        })
     }
 
     /// Sorts the changes, and refuses what a person must confirm first.
@@ -460,8 +489,16 @@ impl Push<'_, '_> {
     ) -> Result<Option<PushReport>, BundleError> {
         self.require_good_store()?;
         let (before, version) = remote.unzip();
+        if before.is_none() && self.state.root.is_none() && self.state.reserved_root.is_none() {
+            self.state.reserved_root = Some(new_id()?);
+            self.state.save(self.root.vault)?;
+        }
         let before_forgets = before.as_ref().map_or(0, |it| it.forgets);
         let mut manifest = self.next_manifest(before.as_ref())?;
+        let sweeps = self.is_sweep_due(before.as_ref());
+        if sweeps || before.is_none() {
+            manifest.swept = Some(self.root.now);
+        }
         for path in &planned.removed {
             manifest.files.remove(path);
         }
@@ -514,6 +551,8 @@ impl Push<'_, '_> {
         reach_failpoint("bundle.push.published")?;
         let report = &mut planned.report;
         report.root.clone_from(&manifest.root);
+        report.bundle.clone_from(&manifest.bundle);
+        report.tenant.clone_from(&manifest.tenant);
         report.objects = objects.len();
         report.bytes = objects.iter().map(|it| it.bytes.len()).sum();
         let (manifest, version) = if manifest.removing {
@@ -526,7 +565,9 @@ impl Push<'_, '_> {
             }
             done.unwrap_or((manifest, version))
         } else {
-            planned.report.removed_objects = self.sweep(&manifest, &version)?;
+            if let Some(before) = before.filter(|_| sweeps) {
+                planned.report.removed_objects = self.sweep(&before, &manifest, &version)?;
+            }
             (manifest, version)
         };
         planned.report.generation = manifest.generation;
@@ -539,9 +580,15 @@ impl Push<'_, '_> {
         if self.state.passed_races {
             return Ok(());
         }
-        (self.show)(0, 1, "testing the store");
-        let passed = races::run_races(self.storage, self.url, &new_id()?)?;
-        self.refuse_kept_versions(&passed.version)?;
+        let (state_home, now) = (self.request.state_home.as_deref(), self.root.now);
+        if !state_home.is_some_and(|it| tested_stores::is_tested(it, self.url, now)) {
+            (self.show)(0, 1, "testing the store");
+            let passed = races::run_races(self.storage, self.url, &new_id()?)?;
+            self.refuse_kept_versions(&passed.version)?;
+            if let Some(state_home) = state_home {
+                tested_stores::record(state_home, self.url, now);
+            }
+        }
         self.state.passed_races = true;
         // Remembered also if the push fails.
         self.state.save(self.root.vault)
@@ -560,18 +607,22 @@ impl Push<'_, '_> {
     fn next_manifest(&self, before: Option<&Manifest>) -> Result<Manifest, BundleError> {
         let RootSettings { agent_name, zone, .. } = self.root.settings;
         let memory_dir = self.root.vault.layout().memory_dir();
-        let root = before.map(|it| it.root.clone()).or_else(|| self.state.root.clone());
+        let BundleState { root, reserved_root, .. } = &*self.state;
+        let own_root = || root.clone().or_else(|| reserved_root.clone());
+        let root = before.map(|it| it.root.clone()).or_else(own_root);
         let removing = self.state.must_remove;
         Ok(Manifest {
             format: FORMAT,
             memoird: env!("CARGO_PKG_VERSION").to_owned(),
             root: root.map_or_else(new_id, Ok)?,
+            bundle: before.map_or_else(|| new_id().map(Some), |it| Ok(it.bundle.clone()))?,
             tenant: self.request.tenant.clone().or_else(|| before.and_then(|it| it.tenant.clone())),
             generation: before.map_or(0, |it| it.generation) + 1,
             publication: new_id()?,
             forgets: before.map_or(0, |it| it.forgets) + u64::from(removing),
             removing,
             published: self.root.now,
+            swept: before.and_then(|it| it.swept),
             agent_name: agent_name.clone(),
             zone: zone.name.to_string(),
             memory_dir: if memory_dir.is_empty() { "." } else { memory_dir }.to_owned(),
@@ -611,10 +662,11 @@ impl Push<'_, '_> {
                 planned.report.skipped.push(PathNote { path, note });
                 continue;
             };
-            packs.add(&self.group(&path), &path, hash, &content)?;
+            packs.add(self.group(&path), &path, hash, &content)?;
             planned.written.insert(path);
         }
-        for path in self.paths_to_repack(compared, planned, manifest) {
+        let groups = packs.groups();
+        for path in self.paths_to_repack(compared, planned, &groups, manifest) {
             let Some(file) = manifest.files.get(&path).cloned() else { continue };
             let is_same = compared.local.hash(&path).is_some_and(|it| it.to_string() == file.hash);
             let local = if is_same { compared.local.content(self.root.vault, &path) } else { None };
@@ -628,7 +680,7 @@ impl Push<'_, '_> {
                 planned.report.survivors.push(path.clone());
             }
             let hash = local_files::content_hash(&path, &content);
-            packs.add(&self.group(&path), &path, hash, &content)?;
+            packs.add(self.group(&path), &path, hash, &content)?;
         }
         let objects = packs.finish()?;
         for object in &objects {
@@ -638,38 +690,34 @@ impl Push<'_, '_> {
     }
 
     /// Returns the files whose contents are written again though they did not change: after `forget` all, else
-    /// those in objects of which less than half is still used.
+    /// those of [`repack::paths_to_repack`].
     fn paths_to_repack(
         &self,
         compared: &Comparison,
         planned: &PlannedChanges,
+        written: &BTreeSet<PackGroup>,
         manifest: &Manifest,
-    ) -> Vec<String> {
+    ) -> BTreeSet<String> {
         let files = manifest.files.iter().filter(|(path, _)| !planned.written.contains(*path));
         if self.state.must_remove {
             return files.map(|it| it.0.clone()).collect();
         }
-        let mut by_object: BTreeMap<&String, (u64, Vec<&String>)> = BTreeMap::new();
-        for (path, file) in files {
-            let object = by_object.entry(&file.object).or_default();
-            object.0 += file.size;
-            object.1.push(path);
-        }
-        let is_sparse = |(object, (used, paths)): &(&String, (u64, Vec<&String>))| {
-            let raw = manifest.objects.get(*object).map_or(0, |it| it.raw);
-            // Without a download.
-            let is_here = |it: &&&String| compared.local.hash(it) == manifest.hash_of(it);
-            used * 2 < raw && paths.iter().filter(is_here).count() == paths.len()
-        };
-        let sparse = by_object.into_iter().filter(is_sparse);
-        sparse.flat_map(|(_, (_, paths))| paths.into_iter().cloned()).collect()
+        let stored: Vec<StoredFile<'_>> = files
+            .map(|(path, file)| StoredFile {
+                path,
+                object: &file.object,
+                size: file.size,
+                group: self.group(path),
+                is_here: compared.local.hash(path) == manifest.hash_of(path),
+            })
+            .collect();
+        repack::paths_to_repack(&stored, &manifest.objects, written)
     }
 
-    /// Names the pack for a file: one for each month of logs that has ended, one for the database, one for the rest.
-    fn group(&self, path: &str) -> String {
+    fn group(&self, path: &str) -> PackGroup {
         let layout = self.root.vault.layout();
         if path == DATABASE {
-            return path.to_owned();
+            return PackGroup::Database;
         }
         let today: NaiveDate =
             self.root.now.with_timezone(&self.root.settings.zone.name.0).date_naive();
@@ -677,25 +725,30 @@ impl Push<'_, '_> {
         let is_log = layout.kind_of(path) == Some(FileKind::Log);
         let stem = layout.stem_at(path).filter(|_| is_log).map(|it| month(it.date()));
         let closed = stem.filter(|it| *it < month(today));
-        closed.map(|it| it.to_string()).unwrap_or_default()
+        closed.map_or(PackGroup::Open, |it| PackGroup::Month(it.to_string()))
     }
 
-    /// Removes objects that no manifest names and that are older than [`GARBAGE_GRACE`].
+    /// Returns whether nobody looked for garbage lately. A new bundle has none, or a push that was interrupted left it
+    /// moments ago.
+    fn is_sweep_due(&self, before: Option<&Manifest>) -> bool {
+        let now = self.root.now;
+        let is_recent = |it: DateTime<Utc>| it <= now && now - it < SWEEP_INTERVAL;
+        before.is_some_and(|it| !it.swept.is_some_and(is_recent))
+    }
+
+    /// Removes objects that neither this manifest nor the one before names and that are older than [`GARBAGE_GRACE`].
     fn sweep(
-        &mut self,
+        &self,
+        before: &Manifest,
         manifest: &Manifest,
         version: &ObjectVersion,
     ) -> Result<usize, BundleError> {
-        let now = self.root.now;
-        if self.state.swept.is_some_and(|it| it <= now && now - it < SWEEP_INTERVAL) {
-            return Ok(0);
-        }
         // The manifest was published just now by the clock of the store.
         let Some(store_now) = self.storage.modified(MANIFEST)? else { return Ok(0) };
         let listed = self.storage.list(OBJECTS)?;
         let is_old = |it: &ListedObject| store_now - it.modified > GARBAGE_GRACE;
-        let garbage: Vec<_> =
-            listed.iter().filter(|it| !is_named(manifest, it) && is_old(it)).collect();
+        let is_used = |it: &&ListedObject| is_named(manifest, it) || is_named(before, it);
+        let garbage: Vec<_> = listed.iter().filter(|it| !is_used(it) && is_old(it)).collect();
         let is_current = garbage.is_empty()
             || matches!(fetch_manifest(self.storage, Some(version))?, FetchedObject::Unchanged);
         if !is_current {
@@ -705,7 +758,6 @@ impl Push<'_, '_> {
             reach_failpoint("bundle.sweep.object")?;
             self.storage.remove(&object.key)?;
         }
-        self.state.swept = Some(now);
         Ok(garbage.len())
     }
 
@@ -765,24 +817,28 @@ pub(super) fn mass_removal(
 /// Packs that are being filled, by group.
 #[derive(Default)]
 struct PackSet {
-    open: BTreeMap<String, PackWriter>,
+    open: BTreeMap<PackGroup, PackWriter>,
     full: Vec<PackedObject>,
 }
 
 impl PackSet {
     fn add(
         &mut self,
-        group: &str,
+        group: PackGroup,
         path: &str,
         hash: hash::ContentHash,
         content: &[u8],
     ) -> Result<(), BundleError> {
-        let pack = self.open.entry(group.to_owned()).or_default();
+        let pack = self.open.entry(group).or_default();
         pack.add(path, hash, content);
         if pack.is_full() {
             self.full.push(std::mem::take(pack).finish()?);
         }
         Ok(())
+    }
+
+    fn groups(&self) -> BTreeSet<PackGroup> {
+        self.open.keys().cloned().collect()
     }
 
     fn finish(self) -> Result<Vec<PackedObject>, BundleError> {

@@ -15,6 +15,14 @@ pub(crate) struct RootName {
     id: String,
 }
 
+/// The tenant whose root a bundle must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ExpectedTenant {
+    pub(crate) name: String,
+    /// Whether a bundle whose manifest names no tenant is refused.
+    pub(crate) is_required: bool,
+}
+
 impl RootName {
     /// Returns a name, or what is wrong with it.
     pub(crate) fn new(tenant: &str, id: &str) -> Result<Self, String> {

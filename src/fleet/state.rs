@@ -1,11 +1,10 @@
 //! What a root knows about a store: the last common state, in `.memoird/bundle-HASH.json`, one file per address.
 //!
-//! It is private and complete or absent after a crash. Without it nothing is lost: the next push or pull compares
-//! all contents, and what differs is a conflict.
+//! It is private and complete or absent after a crash. Without it nothing is lost: a push asks for a pull first, which
+//! compares all contents, and what differs is a conflict.
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -33,6 +32,13 @@ pub(crate) struct BundleState {
     pub(crate) url: String,
     /// The id of the root; `None` before the first push or pull.
     pub(crate) root: Option<String>,
+    /// The id that the first push chose before it published anything: after a lost reply it shows that what is in the
+    /// store is from here.
+    #[serde(default)]
+    pub(crate) reserved_root: Option<String>,
+    /// Identifies the bundle; `None` if the store does not show it.
+    #[serde(default)]
+    pub(crate) bundle: Option<String>,
     /// The newest generation that was published or brought.
     pub(crate) generation: u64,
     /// The count of removals of forgotten words in the newest manifest of which this root has everything.
@@ -46,9 +52,6 @@ pub(crate) struct BundleState {
     /// Whether words were forgotten here that the store may still hold.
     #[serde(default)]
     pub(crate) must_remove: bool,
-    /// When garbage was last looked for from here.
-    #[serde(default)]
-    pub(crate) swept: Option<DateTime<Utc>>,
     /// The manifest whose files are exactly those of `base`.
     #[serde(default)]
     pub(crate) version: Option<ObjectVersion>,
@@ -71,7 +74,7 @@ pub(crate) struct SavedConflict {
 impl BundleState {
     /// Reads the state of one store; a new one has the root's id if the root is in another store.
     pub(crate) fn load(vault: &Vault, url: &str) -> Result<Self, BundleError> {
-        let path = Self::path(url);
+        let path = path_of(url);
         if let Some(state) = read(vault, &path)? {
             return Ok(state);
         }
@@ -92,7 +95,7 @@ impl BundleState {
     /// Writes the state.
     pub(crate) fn save(&self, vault: &Vault) -> Result<(), BundleError> {
         let text = serde_json::to_string(self).expect("strings and numbers can always be written");
-        Ok(vault.write_private(&Self::path(&self.url), &text)?)
+        Ok(vault.write_private(&self.path(), &text)?)
     }
 
     /// Returns the last common state.
@@ -113,6 +116,8 @@ impl BundleState {
     /// Records a manifest, after the files that agree with it.
     pub(super) fn record(&mut self, manifest: &Manifest, version: ObjectVersion) {
         self.root = Some(manifest.root.clone());
+        self.reserved_root = None;
+        self.bundle.clone_from(&manifest.bundle);
         self.generation = manifest.generation;
         let is_same = manifest.files.len() == self.base.len()
             && manifest.files.iter().all(|(path, it)| self.base.get(path) == Some(&it.hash));
@@ -122,9 +127,14 @@ impl BundleState {
         }
     }
 
-    fn path(url: &str) -> String {
-        format!("{PRIVATE_DIR}/{PREFIX}{}{ENDING}", ContentHash::of(url).hex16())
+    /// Returns the path of the state, relative to the root.
+    pub(super) fn path(&self) -> String {
+        path_of(&self.url)
     }
+}
+
+fn path_of(url: &str) -> String {
+    format!("{PRIVATE_DIR}/{PREFIX}{}{ENDING}", ContentHash::of(url).hex16())
 }
 
 /// Returns whether a change waits for this root to bring what others published.

@@ -2,11 +2,13 @@
 //!
 //! Lists the store once. A manifest is fetched only if it was changed since the last sweep, by the clock of the store.
 
+use std::time::Duration;
+
 use super::{
-    claims::Claims,
+    claims::{Claims, KnownRoot},
     error::BundleError,
-    manifest::{MANIFEST, MANIFEST_BYTES_MAX, Manifest},
-    root_name::RootName,
+    manifest::{self, MANIFEST, MANIFEST_BYTES_MAX, Manifest},
+    root_name::{ExpectedTenant, RootName},
     storage::{self, FetchedObject, ObjectStorage},
 };
 
@@ -31,15 +33,15 @@ pub(crate) fn sweep(claims: &Claims, store: &str) -> Result<SweepReport, BundleE
         let Some(Ok(root)) = name.map(str::parse::<RootName>) else { continue };
         report.roots += 1;
         let known = claims.known_root(&root)?;
-        if known.and_then(|it| it.seen_at) == Some(object.modified) {
+        if known.as_ref().and_then(|it| it.seen_at) == Some(object.modified) {
             continue;
         }
-        match found_generation(&*storage, store, &root, &object.key) {
-            Ok(generation) if known.is_some_and(|it| it.generation >= generation) => {
+        match found_manifest(&*storage, store, &root, &object.key) {
+            Ok(manifest) if known.is_some_and(|it| is_reported(&it, &manifest)) => {
                 claims.note_seen(&root, object.modified)?;
             }
-            Ok(generation) => {
-                claims.report(&root, generation, Some(std::time::Duration::ZERO))?;
+            Ok(Manifest { generation, bundle, .. }) => {
+                claims.report(&root, generation, bundle.as_deref(), Some(Duration::ZERO))?;
                 claims.note_seen(&root, object.modified)?;
                 report.reported += 1;
             }
@@ -49,17 +51,23 @@ pub(crate) fn sweep(claims: &Claims, store: &str) -> Result<SweepReport, BundleE
     Ok(report)
 }
 
-fn found_generation(
+fn is_reported(known: &KnownRoot, manifest: &Manifest) -> bool {
+    known.generation >= manifest.generation
+        && !manifest::is_other(known.bundle.as_deref(), manifest.bundle.as_deref())
+}
+
+fn found_manifest(
     storage: &dyn ObjectStorage,
     store: &str,
     root: &RootName,
     key: &str,
-) -> Result<u64, BundleError> {
+) -> Result<Manifest, BundleError> {
     let url = root.url(store);
     let FetchedObject::Found(bytes, _) = storage.get(key, None, MANIFEST_BYTES_MAX)? else {
         return Err(BundleError::NoBundle { url });
     };
     let manifest = Manifest::parse(&bytes, &url)?;
-    manifest.check_tenant(&url, Some(root.tenant()))?;
-    Ok(manifest.generation)
+    let tenant = ExpectedTenant { name: root.tenant().to_owned(), is_required: true };
+    manifest.check_tenant(&url, Some(&tenant))?;
+    Ok(manifest)
 }

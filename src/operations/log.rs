@@ -1,5 +1,8 @@
 //! Appends an entry to today's log.
 //!
+//! In the copy of a fleet's root, an entry is also published before it is acknowledged. Without an answer from the
+//! store the log on this machine keeps it: the next entry, or a push, publishes it.
+//!
 //! Holds the write lock only for one append, so that it works while the daemon and other agents run.
 
 use serde::Serialize;
@@ -25,9 +28,21 @@ use crate::{
 pub(crate) struct AppendedEntry {
     pub(crate) path: String,
     pub(crate) line: usize,
+    /// In the copy of a fleet's root: whether it is in the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) publication: Option<Publication>,
 }
 
-/// Appends an entry to today's log and returns its line.
+/// Whether an entry is in the store of a fleet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Publication {
+    /// The generation that holds it; `None` if it is on this machine only.
+    pub(crate) generation: Option<u64>,
+    /// Why it is on this machine only.
+    pub(crate) waits: Option<String>,
+}
+
+/// Appends an entry to today's log, publishes it if the root is one of a fleet, and returns its line.
 pub(crate) fn append_entry(
     call: &Invocation,
     root: &MemoryRoot,
@@ -52,7 +67,18 @@ pub(crate) fn append_entry(
     let text = root.vault.read_unmerged_text(&path)?;
     let line = text.as_deref().and_then(|text| entry_line(text, &entry));
     let line = line.ok_or_else(|| VaultError::ReadBackMismatch { path: (&path[..]).into() })?;
-    Ok(AppendedEntry { path, line })
+    #[cfg(feature = "fleet")]
+    let publication = super::replica::publish(call, root, &path);
+    #[cfg(not(feature = "fleet"))]
+    let publication = None;
+    Ok(AppendedEntry { path, line, publication })
+}
+
+impl AppendedEntry {
+    /// Returns why the entry is not in the store of its fleet yet, if it has one.
+    pub(crate) fn waits(&self) -> Option<&str> {
+        self.publication.as_ref()?.waits.as_deref()
+    }
 }
 
 /// Adds today's log to the search index, if there is one and no daemon does it. Runs after the answer is

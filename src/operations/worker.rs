@@ -39,13 +39,13 @@ use crate::{
             Claims, FinishedRoot, Lease,
             error::{ClaimsError, ClaimsErrorKind},
         },
-        due_notes,
+        due_notes::{self, PublishedBundle},
         error::BundleError,
         heartbeat::Heartbeat,
         next_due::{backoff, next_due},
-        pull::{self, PullRequest},
+        pull::{self, FetchedManifest, FetchedSettings, PullRequest},
         push::{self, PushRequest},
-        root_name::RootName,
+        root_name::{ExpectedTenant, RootName},
     },
     store::fs::vault::{Vault, settings_files},
 };
@@ -98,7 +98,9 @@ pub(crate) struct WorkerReport {
 
 /// What a run of a root left.
 struct FinishedRun {
+    /// 0 if the root was not published or found.
     generation: u64,
+    bundle: Option<String>,
     written: usize,
     published: usize,
     next_due: Option<Duration>,
@@ -109,6 +111,8 @@ struct FinishedRun {
 enum WorkError {
     /// The copy does not fit the store; a fresh one will.
     BadCopy(String),
+    /// There is no bundle.
+    NoBundle(CommandError),
     /// The lease was lost.
     Lost,
     Command(CommandError),
@@ -129,6 +133,10 @@ impl WorkerTask<'_> {
         drop(heartbeat);
         let attempts = self.lease.map_or(1, |it| it.1.attempts);
         let (outcome, finished, error) = match done {
+            Err(WorkError::NoBundle(error)) if self.is_abandoned() => {
+                let run = FinishedRun::failed(None, &error.to_string());
+                return (self.report("failed", &run), Some(error));
+            }
             Ok(it) => (if it.problem.is_none() { "done" } else { "failed" }, it, None),
             Err(WorkError::Lost) => {
                 let lost = FinishedRun::failed(None, "the lease was lost");
@@ -139,17 +147,20 @@ impl WorkerTask<'_> {
                 let error = CommandError::new(CommandErrorKind::Data, why.clone());
                 ("failed", FinishedRun::failed(Some(backoff(attempts)), &why), Some(error))
             }
-            Err(WorkError::Command(error)) => {
+            Err(WorkError::NoBundle(error) | WorkError::Command(error)) => {
                 let why = error.to_string();
                 ("failed", FinishedRun::failed(Some(backoff(attempts)), &why), Some(error))
             }
         };
         let claimed = self.lease.map_or(0, |it| u64::try_from(it.1.generation).unwrap_or(0));
-        let finished = FinishedRun { generation: finished.generation.max(claimed), ..finished };
+        let is_known = finished.generation > 0;
+        let generation = if is_known { finished.generation } else { claimed };
+        let finished = FinishedRun { generation, ..finished };
         let mut report = self.report(outcome, &finished);
         if let Some((claims, lease)) = self.lease {
             let end = FinishedRoot {
                 generation: finished.generation,
+                bundle: finished.bundle,
                 next_due: finished.next_due,
                 drops_replies: finished.problem.is_none(),
                 problem: finished.problem,
@@ -168,10 +179,20 @@ impl WorkerTask<'_> {
         (report, error)
     }
 
+    /// Ends the lease of a root without a bundle, if nobody ever reported it: a mistyped name is not kept.
+    fn is_abandoned(&self) -> bool {
+        let Some((claims, lease)) = self.lease else { return false };
+        claims.abandon(lease).unwrap_or_else(|error| {
+            tracing::warn!("{}: {error}", self.root);
+            false
+        })
+    }
+
     /// Notes in the store when the root is due, for fleets without a claims database.
     fn note_due(&self, worker: &Worker, run: &FinishedRun) -> CommandResult<()> {
         let now = clock::now().map_err(CommandError::config)?;
-        Ok(due_notes::write(&worker.store, self.root, run.generation, run.next_due, now)?)
+        let published = PublishedBundle { generation: run.generation, bundle: run.bundle.clone() };
+        Ok(due_notes::write(&worker.store, self.root, &published, run.next_due, now)?)
     }
 
     fn report(&self, outcome: &'static str, run: &FinishedRun) -> WorkerReport {
@@ -211,26 +232,32 @@ impl WorkerTask<'_> {
         reporter: &dyn RunReporter,
     ) -> Result<FinishedRun, WorkError> {
         let url = self.root.url(&worker.store);
-        let tenant = self.lease.map(|_| self.root.tenant().to_owned());
+        // Whoever reports a push names the tenant; without a claims database nobody has to.
+        let tenant = self.root.tenant().to_owned();
+        let expected = ExpectedTenant { name: tenant.clone(), is_required: self.lease.is_some() };
         create_private(folder)?;
         let call = worker.invocation(self.root.tenant())?;
-        let root = open_copy(&call, folder, &url, tenant.as_deref())?;
+        let (root, fetched) = open_copy(&call, folder, &url, &expected)?;
         let bundle = root.bundle_root(&call);
-        let request =
-            PullRequest { accepts_missing: true, tenant: tenant.clone(), ..PullRequest::default() };
+        let request = PullRequest {
+            accepts_missing: true,
+            fetched,
+            tenant: Some(expected.clone()),
+            ..PullRequest::default()
+        };
         let pulled = pull::pull(&bundle, &url, &request, &|_, _, _| {}).map_err(of_copy)?;
         if let Some(path) = pulled.conflicts.first().or(pulled.skipped.first()) {
             return Err(WorkError::BadCopy(format!("{} {}", path.path, path.note)));
         }
         // The settings may have changed.
-        let root = open_copy(&call, folder, &url, tenant.as_deref())?;
+        let (root, _) = open_copy(&call, folder, &url, &expected)?;
         let should_stop = || (self.should_stop)() || is_lost();
         let outcome = self.compact(&call, &root, &should_stop, reporter)?;
         if is_lost() {
             return Err(WorkError::Lost);
         }
         let request = PushRequest {
-            tenant,
+            tenant: Some(tenant),
             trusts_store: true,
             accepts_versions: worker.accepts_versions,
             ..PushRequest::default()
@@ -251,6 +278,7 @@ impl WorkerTask<'_> {
         let attempts = self.lease.map_or(1, |it| it.1.attempts);
         Ok(FinishedRun {
             generation: pushed.generation,
+            bundle: pushed.bundle,
             written: report.written,
             published: pushed.published.len(),
             // What others published meanwhile is not in the plan.
@@ -314,7 +342,7 @@ impl Worker {
 impl FinishedRun {
     fn failed(next_due: Option<Duration>, problem: &str) -> Self {
         let problem = Some(problem.to_owned());
-        Self { generation: 0, written: 0, published: 0, next_due, problem }
+        Self { generation: 0, bundle: None, written: 0, published: 0, next_due, problem }
     }
 }
 
@@ -360,33 +388,34 @@ fn open_copy(
     call: &Invocation,
     folder: &Path,
     url: &str,
-    tenant: Option<&str>,
-) -> Result<MemoryRoot, WorkError> {
+    tenant: &ExpectedTenant,
+) -> Result<(MemoryRoot, Option<FetchedManifest>), WorkError> {
     let file = folder.join(ROOT_FILE_NAME);
     let root = call.open_root(folder)?;
     if file.is_file() {
-        return Ok(root);
+        return Ok((root, None));
     }
-    if let Some(text) = pull::fetch_root_file(&root.vault, url, tenant).map_err(of_copy)? {
+    let FetchedSettings { text, fetched } =
+        pull::fetch_settings(&root.vault, url, Some(tenant)).map_err(of_copy)?;
+    if let Some(text) = text {
         settings_files::write_settings(&file, &text).map_err(CommandError::from)?;
-        return Ok(call.open_root(folder)?);
+        return Ok((call.open_root(folder)?, Some(fetched)));
     }
     // A bundle without the file: its manifest has what the generated files depend on.
-    let described = pull::fetch_description(url, tenant).map_err(of_copy)?;
+    let (agent_name, zone, memory_dir) = fetched.description();
     let mut settings = root.settings;
-    settings.agent_name = described.agent_name;
-    if let Ok(name) = described.zone.parse::<ZoneName>() {
+    agent_name.clone_into(&mut settings.agent_name);
+    if let Ok(name) = zone.parse::<ZoneName>() {
         settings.zone = Zone { name, source: ZoneSource::RootFile };
     }
-    if described.memory_dir != settings.memory_dir.to_string_lossy() {
+    if memory_dir != settings.memory_dir.to_string_lossy() {
         let mut dir = PathBuf::new();
-        for part in Path::new(&described.memory_dir).components() {
+        for part in Path::new(memory_dir).components() {
             match part {
                 Component::CurDir => {}
                 Component::Normal(name) => dir.push(name),
                 _ => {
-                    let what =
-                        format!("`{}` of {url} leads out of the folder", described.memory_dir);
+                    let what = format!("`{memory_dir}` of {url} leads out of the folder");
                     return Err(CommandError::new(CommandErrorKind::Data, what).into());
                 }
             }
@@ -395,17 +424,20 @@ fn open_copy(
     }
     let vault = Vault::for_root(&settings).map_err(CommandError::from)?;
     let rules = vault.rules();
-    Ok(MemoryRoot { settings, vault, rules, only_reads: false })
+    Ok((MemoryRoot { settings, vault, rules, only_reads: false }, Some(fetched)))
 }
 
 /// Decides what an error of a pull or push says about the copy.
 fn of_copy(error: BundleError) -> WorkError {
     match error {
         BundleError::LeaseLost { .. } => WorkError::Lost,
+        BundleError::NoBundle { .. } => WorkError::NoBundle(error.into()),
         // A fresh copy has no state, and fits whatever is there.
         BundleError::Unfinished { .. }
         | BundleError::BadState { .. }
         | BundleError::OtherMemoryDir { .. }
+        | BundleError::OtherRoot { .. }
+        | BundleError::OtherBundle { .. }
         | BundleError::MassRemoval { .. }
         | BundleError::Lineage(_)
         | BundleError::Vault(_) => WorkError::BadCopy(error.to_string()),
@@ -430,12 +462,22 @@ impl From<ClaimsError> for CommandError {
                 CommandErrorKind::Unavailable,
                 "check the address and the network; nothing is claimed, published or spent meanwhile",
             ),
+            ClaimsErrorKind::NoTls => (
+                CommandErrorKind::Unavailable,
+                "give the server a certificate that this machine trusts (SSL_CERT_FILE names one of your own); only in a \
+                 network that you trust, end the address with `?sslmode=disable`",
+            ),
             ClaimsErrorKind::Denied => {
                 (CommandErrorKind::Unavailable, "check user, password and database of --claims")
             }
             ClaimsErrorKind::NoTables => {
                 (CommandErrorKind::Config, "`memoird worker --init-claims` creates them")
             }
+            ClaimsErrorKind::Older => (
+                CommandErrorKind::Config,
+                "`DROP SCHEMA memoird CASCADE` in it, which also forgets limits and what was spent, then `memoird worker \
+                 --init-claims`; the first sweep finds every root",
+            ),
             ClaimsErrorKind::Newer => (CommandErrorKind::Data, "use the newer memoird"),
             ClaimsErrorKind::Failed => {
                 (CommandErrorKind::Unavailable, "the log of the PostgreSQL server may say more")

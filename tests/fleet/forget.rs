@@ -105,17 +105,19 @@ fn another_machine_cannot_publish_the_words_again() {
 
 #[test]
 fn a_removal_that_was_interrupted_is_finished_by_the_next_push() {
-    let store = Store::new();
-    let root = root_with_word();
-    root.run(&["bundle", "push", &store.url()]).ok();
-    let other = pulled(&store.url());
-    let mut killed = root.command(&["forget", WORD, "--from-log", "--yes"]);
-    killed.env("MEMOIRD_WISDOM_DIGEST", "true").env("MEMOIRD_FAIL", "kill@bundle.remove.object");
-    assert_eq!(root.finish(killed, &[]).code, -1);
-    assert_eq!(store.manifest()["removing"], true);
-    other.run(&["bundle", "push"]);
-    assert!(!store.contents().contains(WORD));
-    assert_eq!(store.manifest()["removing"], serde_json::Value::Null);
-    root.run(&["bundle", "push"]).ok();
-    assert!(!store.contents().contains(WORD));
+    for step in ["bundle.remove.object", "bundle.remove.done"] {
+        let store = Store::new();
+        let root = root_with_word();
+        root.run(&["bundle", "push", &store.url()]).ok();
+        let other = pulled(&store.url());
+        let mut killed = root.command(&["forget", WORD, "--from-log", "--yes"]);
+        killed.env("MEMOIRD_WISDOM_DIGEST", "true").env("MEMOIRD_FAIL", format!("kill@{step}"));
+        assert_eq!(root.finish(killed, &[]).code, -1);
+        assert_eq!(store.manifest()["removing"], true);
+        other.run(&["bundle", "push"]);
+        assert!(!store.contents().contains(WORD));
+        assert_eq!(store.manifest()["removing"], serde_json::Value::Null);
+        root.run(&["bundle", "push"]).ok();
+        assert!(!store.contents().contains(WORD));
+    }
 }

@@ -154,6 +154,78 @@ fn a_pull_that_is_killed_is_finished_by_the_next_command_that_writes() {
     }
 }
 
+/// Makes all objects of a store older than the grace of garbage.
+fn age_objects(store: &Store) {
+    for path in store.objects() {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        let modified = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(modified - std::time::Duration::from_secs(25 * 3600)).unwrap();
+    }
+}
+
+#[test]
+fn a_removal_of_garbage_that_is_killed_is_done_by_a_later_push() {
+    let (store, mut here, ..) = two_generations();
+    let unused = |store: &Store| {
+        let named = store.manifest()["objects"].clone();
+        let is_named = |it: &std::path::PathBuf| {
+            named.get(it.file_name().unwrap().to_str().unwrap()).is_some()
+        };
+        store.objects().iter().filter(|it| !is_named(it)).count()
+    };
+    for _ in 0..2 {
+        here.run(&["log", "One more"]).ok();
+        kill(&here, &["bundle", "push"], "bundle.push.manifest");
+    }
+    here.run(&["bundle", "push"]).ok();
+    age_objects(&store);
+    let before = unused(&store);
+    assert!(before > 1, "{before}");
+    here.set_now("2026-04-23T09:00:00+02:00");
+    here.run(&["log", "One more"]).ok();
+    kill(&here, &["bundle", "push"], "bundle.sweep.object#2");
+    let left = unused(&store);
+    assert!(left > 0, "{left}");
+    let mut seen = pulled(&store.url());
+    seen.set_now("2026-04-23T09:00:00+02:00");
+    seen.run(&["doctor"]).ok();
+    age_objects(&store);
+    here.set_now("2026-04-25T09:00:00+02:00");
+    here.run(&["log", "One more"]).ok();
+    here.run(&["bundle", "push"]).ok();
+    // What the manifest before named is left for whoever reads it at this moment.
+    assert!(unused(&store) < left, "{left}");
+    assert_same_files(&here, &pulled(&store.url()));
+}
+
+#[test]
+fn a_merge_of_decisions_that_is_killed_is_finished() {
+    let store = Store::new();
+    let decisions = "memory/.decisions.jsonl";
+    let line = |digit: &str| {
+        format!(
+            "{{\"at\":\"2026-04-13T07:00:0{digit}Z\",\"what\":\"forgotten\",\"path\":\"\",\"hashes\":[\"{}\"]}}\n",
+            digit.repeat(16)
+        )
+    };
+    let here = Root::small();
+    here.write(decisions, &line("0"));
+    here.run(&["bundle", "push", &store.url()]).ok();
+    let there = pulled(&store.url());
+    here.append(decisions, &line("1"));
+    there.append(decisions, &line("2"));
+    here.run(&["bundle", "push"]).ok();
+    kill(&there, &["bundle", "pull"], "bundle.pull.decisions");
+    there.run(&["bundle", "pull"]).ok();
+    let text = there.read(decisions);
+    for digit in ["0", "1", "2"] {
+        assert_eq!(text.matches(line(digit).trim()).count(), 1, "{text}");
+    }
+    there.run(&["bundle", "push"]).ok();
+    here.run(&["bundle", "pull"]).ok();
+    assert_same_files(&here, &there);
+}
+
 #[test]
 fn kills_in_a_row_lose_no_published_line() {
     const DAYS: u64 = 28;

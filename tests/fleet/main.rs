@@ -21,6 +21,7 @@ mod deploy;
 mod dice;
 mod fleet_home;
 mod forget;
+mod identity;
 mod kills;
 mod manifests;
 mod namespaces;

@@ -161,6 +161,22 @@ fn garbage_of_an_interrupted_push_is_removed_after_a_day() {
 }
 
 #[test]
+fn a_pull_begins_again_if_what_it_fetches_is_removed_meanwhile() {
+    let store = Store::new();
+    let here = compacted();
+    here.run(&["bundle", "push", &store.url()]).ok();
+    let there = Root::empty("mara");
+    let args = ["bundle", "pull", &store.url(), "--root", "."];
+    let pulled = there.run_paused_at(&args, "bundle.pull.object", || {
+        let before = store.objects();
+        here.run(&["forget", "2026-03-16:3", "--from-log", "--yes"]);
+        assert!(before.iter().all(|it| !exists(it)));
+    });
+    check(&pulled, 0, &["generation 3"]);
+    assert_same_files(&here, &there);
+}
+
+#[test]
 fn without_an_answer_what_is_not_published_is_listed() {
     let store = Store::new();
     let root = Root::small();

@@ -2,7 +2,9 @@
 
 use std::{
     net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::OnceLock,
     thread,
     time::{Duration, Instant},
 };
@@ -63,14 +65,56 @@ fn moto() -> Option<ServerProcess> {
          app = DomainDispatcherApplication(create_backend_app)\n\
          run_simple('127.0.0.1', {port}, app, threaded=False)"
     );
-    let python = std::env::var("MEMOIRD_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let python = match PYTHON.get_or_init(python_with_moto) {
+        Ok(python) => python,
+        Err(why) => {
+            skipped(why);
+            return None;
+        }
+    };
     let server = start(Command::new(python).args(["-c", &program]), port);
     if server.is_none() {
-        skipped(
-            "moto is missing: pip install 'moto[s3,server]' (MEMOIRD_PYTHON names the Python that has it)",
-        );
+        skipped("moto does not start");
     }
     server
+}
+
+/// The Python that has moto, or why there is none.
+static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+
+/// Returns the Python of `MEMOIRD_PYTHON`, that of the system if it has moto, or else one in a virtual environment in
+/// the build folder, into which moto is installed once.
+fn python_with_moto() -> Result<PathBuf, String> {
+    if let Some(python) = std::env::var_os("MEMOIRD_PYTHON") {
+        return Ok(python.into());
+    }
+    let succeeds = |program: &Path, args: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(args).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|it| it.success())
+    };
+    let has_moto = |it: &Path| succeeds(it, &["-c", "import moto.server, werkzeug"]);
+    let system = PathBuf::from("python3");
+    if has_moto(&system) {
+        return Ok(system);
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("moto");
+    let python = folder.join("bin/python3");
+    if has_moto(&python) {
+        return Ok(python);
+    }
+    if !succeeds(&system, &["-m", "venv", folder.to_str().unwrap()]) {
+        return Err("python3 with venv is missing: apt install python3-venv".to_owned());
+    }
+    let install = ["-m", "pip", "install", "--quiet", "moto[s3,server]"];
+    if !succeeds(&python, &install) || !has_moto(&python) {
+        return Err(format!(
+            "moto could not be installed: {} {}",
+            python.display(),
+            install.join(" ")
+        ));
+    }
+    Ok(python)
 }
 
 /// Sends a request to a server, without a library.

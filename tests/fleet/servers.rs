@@ -9,7 +9,7 @@ use std::{
 use assert_cmd::Command;
 
 use crate::{
-    assert_same_files, check, compacted,
+    assert_same_files, check, compacted, report,
     support::{
         CommandOutput, Root,
         server::{Answer, ModelRequest, Server},
@@ -187,6 +187,77 @@ fn an_unchanged_root_costs_one_request_and_an_active_one_few() {
 }
 
 #[test]
+fn a_root_that_is_pushed_every_day_is_brought_with_few_requests() {
+    const DAYS: u64 = 90;
+    let bucket = Bucket::good();
+    let url = "s3://team/acme/lex";
+    let mut here = Root::empty("lex");
+    here.write("memoird.yaml", "agent_name: lex\nzone: Europe/Berlin\n");
+    let start = chrono::NaiveDate::from_ymd_opt(2026, 1, 14).unwrap();
+    for day in 0..DAYS {
+        let date = start + chrono::Days::new(day);
+        here.set_now(&format!("{date}T20:00:00Z"));
+        here.write(
+            &format!("memory/{date}.md"),
+            &format!("# {date}\n\n- Decided: lot {day} stays at the quay\n"),
+        );
+        bucket.run(&here, &["bundle", "push", url]).ok();
+    }
+    let requests = |run: &dyn Fn() -> CommandOutput| {
+        let before = bucket.server.count();
+        run().ok();
+        bucket.server.count() - before
+    };
+    let now = "2026-04-13T20:30:00Z";
+    let mut there = Root::empty("lex");
+    there.set_now(now);
+    let first = requests(&|| bucket.run(&there, &["bundle", "pull", url, "--root", "."]));
+    // The manifest twice, the settings, three months, and a handful.
+    assert!(first <= 12, "{first}");
+    assert_same_files(&here, &there);
+    assert_eq!(requests(&|| bucket.run(&there, &["bundle", "pull"])), 1);
+    // A worker without a copy, then one with it.
+    let args = ["worker", "--store", "s3://team", "--once", "acme/lex"];
+    for _ in 0..2 {
+        let worker = requests(&|| bucket.run(&there, &args));
+        report(&format!("{DAYS} pushes: first pull {first} requests, a worker {worker}"));
+        assert!(worker <= 14, "{worker}");
+        bucket.run(&there, &["bundle", "pull"]).ok();
+        there.run(&["log", "One more"]).ok();
+        bucket.run(&there, &["bundle", "push"]).ok();
+    }
+}
+
+#[test]
+fn an_entry_of_a_fleets_root_is_in_the_store_before_it_is_acknowledged() {
+    let bucket = Bucket::good();
+    let url = "s3://team/acme/lex";
+    let here = Root::small();
+    here.append("memoird.yaml", "writer: fleet\n");
+    let unpublished = here.run(&["log", "--json", "Before the first push"]).ok();
+    let waits = unpublished.json()["publication"]["waits"].to_string();
+    assert!(waits.contains("never published"), "{unpublished}");
+    bucket.run(&here, &["bundle", "push", "--due", url]).ok();
+    let published = bucket.run(&here, &["log", "--json", "The first entry"]).ok().json();
+    assert_eq!(published["publication"], serde_json::json!({ "generation": 2, "waits": null }));
+    let in_store = || {
+        let there = Root::empty("small");
+        bucket.run(&there, &["bundle", "pull", url, "--root", "."]).ok();
+        there.read("memory/2026-04-13.md")
+    };
+    assert!(in_store().contains("The first entry"));
+    // Without an answer the log on this machine keeps it, and the next entry publishes both.
+    let mut offline = bucket.command(&here, &["log", "The second entry"]);
+    offline.env("AWS_ENDPOINT_URL", "http://127.0.0.1:1");
+    let kept = here.finish(offline, &["log"]);
+    check(&kept, 0, &["memory/2026-04-13.md:", "not in the store yet", "memoird bundle push"]);
+    assert!(!in_store().contains("The second entry"));
+    bucket.run(&here, &["log", "The third entry"]).ok();
+    let text = in_store();
+    assert!(text.contains("The second entry") && text.contains("The third entry"), "{text}");
+}
+
+#[test]
 fn a_store_that_loses_a_race_is_refused_by_name() {
     let bucket = Bucket::new(Faults { ignores_conditions: true, ..Faults::default() });
     let root = Root::small();
@@ -197,6 +268,24 @@ fn a_store_that_loses_a_race_is_refused_by_name() {
     );
     let left = bucket.objects.lock().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn a_machine_with_several_folders_tests_a_bucket_once() {
+    let bucket = Bucket::good();
+    let state = tempfile::tempdir().unwrap();
+    let push = |name: &str| {
+        let root = Root::small();
+        let url = format!("s3://team/acme/{name}");
+        let args = ["bundle", "push", &url];
+        let mut command = bucket.command(&root, &args);
+        command.env("XDG_STATE_HOME", state.path());
+        let before = bucket.server.count();
+        root.finish(command, &args).ok();
+        bucket.server.count() - before
+    };
+    let (first, second) = (push("one"), push("two"));
+    assert!(first > 100 && second <= 6, "{first} {second}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn json_sums_up_the_turns_of_all_tenants() {
     for tenant in ["acme", "other"] {
         fleet.push(&Root::small(), &format!("{tenant}/small"));
     }
-    fleet.postgres.sql("other", "SELECT memoird.report_root('other', 'missing', 1, 0)");
+    fleet.postgres.sql("other", "SELECT memoird.report_root('other', 'missing', 1, NULL, 0)");
     let ran = fleet.run(&["--until-idle", "--json"]);
     let expected = json!({ "done": 2, "failed": 1, "lost": 0 });
     assert_eq!((ran.code, ran.json_as("worker")), (1, expected), "{ran}");
@@ -207,7 +207,7 @@ fn path_manifest_and_row_must_name_the_same_tenant() {
     // Somebody copies a bundle into the folder of another tenant, and reports it.
     fs::create_dir(fleet.path("store/other")).unwrap();
     fs::rename(fleet.path("store/acme/small"), fleet.path("store/other/small")).unwrap();
-    fleet.postgres.sql("other", "SELECT memoird.report_root('other', 'small', 1, 0)");
+    fleet.postgres.sql("other", "SELECT memoird.report_root('other', 'small', 1, NULL, 0)");
     let once = fleet.run(&["--once", "other/small"]);
     check(&once, 78, &["is not a root of the tenant `other`", "`acme`"]);
     let once = fleet.run(&["--once", "other/small", "--json"]);
@@ -219,6 +219,11 @@ fn path_manifest_and_row_must_name_the_same_tenant() {
     assert_eq!(rows("acme"), "small|acme");
     assert_eq!(rows("other"), "small|other");
     assert_eq!(rows(""), "");
+    fleet.postgres.admin(
+        "INSERT INTO memoird.cap (tenant, span, unit, most) VALUES ('', 'day', 'usd', 9), ('acme', 'day', 'usd', 1)",
+    );
+    let caps = |tenant: &str| fleet.postgres.sql(tenant, "SELECT count(*) FROM memoird.cap");
+    assert_eq!([caps("acme"), caps("other")], ["2", "1"]);
     let forged = "INSERT INTO memoird.root (tenant, id) VALUES ('acme', 'x') RETURNING id";
     let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         fleet.postgres.sql("other", forged)
@@ -375,12 +380,14 @@ fn bad_servers_are_named_and_nothing_is_lost() {
     check(&silent, 69, &["cannot reach the claims database", "127.0.0.1:1"]);
     check(&with("mysql://x"), 2, &["postgres://USER@HOST/DATABASE"]);
     let tls = with(&format!("postgres://worker:secret@127.0.0.1:{port}/fleet?sslmode=require"));
-    check(&tls, 69, &["TLS"]);
+    check(&tls, 69, &["no TLS with the claims database", "?sslmode=disable"]);
     let no_store = fleet.run(&["--store", "s3://", "--until-idle"]);
     assert_ne!(no_store.code, 0, "{no_store}");
     fleet.postgres.admin("UPDATE memoird.meta SET version = 9");
     check(&fleet.run(&["--until-idle"]), 65, &["newer memoird", "version 9"]);
     fleet.postgres.admin("UPDATE memoird.meta SET version = 1");
+    check(&fleet.run(&["--until-idle"]), 78, &["older memoird", "version 1", "--init-claims"]);
+    fleet.postgres.admin("UPDATE memoird.meta SET version = 2");
     fleet.run(&["--until-idle"]).ok();
     machine.run(&["bundle", "pull"]).ok();
     assert!(machine.path("WISDOM.md").is_file());

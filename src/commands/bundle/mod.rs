@@ -9,15 +9,10 @@ use serde::Serialize;
 pub(super) use self::conflicts::{conflict_entries, is_conflict_id, settle_conflicts};
 use super::{GlobalArgs, embed_lines::embed_new_lines, error_report::exit_code_if_failed, ui::Ui};
 use crate::{
-    compaction::{self, plan::Selection},
     config::root::ROOT_FILE_NAME,
-    engine::configured,
     fleet::{
-        claims::Claims,
-        due_notes,
         error::BundleError,
-        next_due::next_due,
-        pull::{self, PullReport, PullRequest, StatusReport},
+        pull::{self, FetchedManifest, FetchedSettings, PullReport, PullRequest, StatusReport},
         push::{self, PathNote, PushReport, PushRequest},
         root_name::RootName,
         state::BundleState,
@@ -26,10 +21,11 @@ use crate::{
     operations::{
         error::{CommandError, CommandErrorKind, CommandResult},
         format::counted,
+        replica::{CLAIMS_VARIABLE, report_push},
         workspace::{Invocation, MemoryRoot},
     },
     recall::search,
-    store::{db::lineage::Lineage, fs::vault::settings_files},
+    store::fs::vault::settings_files,
 };
 
 /// Publish a memory folder to object storage, or bring it from there
@@ -117,8 +113,6 @@ struct StatusDocument {
     bundles: Vec<StatusReport>,
 }
 
-/// The address of the claims database, for those who do not name it in each call.
-pub(super) const CLAIMS_VARIABLE: &str = "MEMOIRD_CLAIMS";
 /// How many entries of a list are shown without `--verbose`.
 const SHOWN_MAX: usize = 20;
 
@@ -148,6 +142,7 @@ fn push(call: &Invocation, root: &MemoryRoot, args: &PushArgs, ui: &Ui) -> Comma
         accepts_missing: args.accept_missing,
         dry_run: args.dry_run,
         tenant: name.as_ref().map(|it| it.tenant().to_owned()),
+        state_home: Some(call.environment.state_home.clone()),
         ..PushRequest::default()
     };
     let report =
@@ -156,7 +151,7 @@ fn push(call: &Invocation, root: &MemoryRoot, args: &PushArgs, ui: &Ui) -> Comma
     show_push(&report, ui);
     if let Some(name) = name.filter(|_| !report.dry_run) {
         // What was published is published; a worker's sweep finds it without the report.
-        if let Err(error) = report_push(call, root, claims, &name, &url, report.generation) {
+        if let Err(error) = report_push(call, root, claims, &name, &report) {
             ui.warn(format!("published, but not reported: {error}"));
         }
     }
@@ -165,37 +160,16 @@ fn push(call: &Invocation, root: &MemoryRoot, args: &PushArgs, ui: &Ui) -> Comma
     Ok(exit_code_if_failed(is_incomplete))
 }
 
-/// Reports a push and when the root is due: to the claims database, or in the store.
-fn report_push(
-    call: &Invocation,
-    root: &MemoryRoot,
-    claims: Option<&str>,
-    name: &RootName,
-    url: &str,
-    generation: u64,
-) -> CommandResult<()> {
-    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
-    let view = compaction::read_snapshot(&root.vault, lineage.as_ref())?;
-    let engine = configured::engine_id(&root.settings.settings);
-    let selection = Selection::default();
-    let plan = compaction::plan_snapshot(&view, &root.settings, &engine, &selection, call.now);
-    let quiet = root.settings.settings.compaction.quiet.as_duration();
-    let due = next_due(&plan, call.now, quiet);
-    match claims {
-        Some(claims) => Ok(Claims::open(claims)?.report(name, generation, due)?),
-        None => Ok(due_notes::write(&name.store_of(url), name, generation, due, call.now)?),
-    }
-}
-
 fn pull(call: &Invocation, root: MemoryRoot, args: &PullArgs, ui: &Ui) -> CommandResult {
     let url = address(&root, args.url.as_deref(), "pull")?;
     warn_if_untested(&url, ui)?;
-    let root = with_settings_of_bundle(call, root, &url, args.dry_run)?;
+    let (root, fetched) = with_settings_of_bundle(call, root, &url, args.dry_run)?;
     let request = PullRequest {
         theirs: args.theirs.iter().cloned().collect(),
         accepts_missing: args.accept_missing,
         dry_run: args.dry_run,
         tenant: None,
+        fetched,
     };
     let report =
         with_progress(ui, |show| pull::pull(&root.bundle_root(call), &url, &request, show))
@@ -289,16 +263,16 @@ fn with_settings_of_bundle(
     root: MemoryRoot,
     url: &str,
     dry_run: bool,
-) -> CommandResult<MemoryRoot> {
+) -> CommandResult<(MemoryRoot, Option<FetchedManifest>)> {
     let file = root.settings.path.join(ROOT_FILE_NAME);
     if dry_run || file.exists() {
-        return Ok(root);
+        return Ok((root, None));
     }
-    let text =
-        pull::fetch_root_file(&root.vault, url, None).map_err(|it| explain(it, &root, url))?;
-    let Some(text) = text else { return Ok(root) };
+    let FetchedSettings { text, fetched } =
+        pull::fetch_settings(&root.vault, url, None).map_err(|it| explain(it, &root, url))?;
+    let Some(text) = text else { return Ok((root, Some(fetched))) };
     settings_files::write_settings(&file, &text)?;
-    call.open_root(&root.settings.path)
+    Ok((call.open_root(&root.settings.path)?, Some(fetched)))
 }
 
 /// Returns the address that was named, or the only one of the root.
@@ -489,7 +463,9 @@ impl From<BundleError> for CommandError {
                         .to_owned(),
                 ),
                 StorageErrorKind::Unreachable => Some(
-                    "check the network, and AWS_ENDPOINT_URL for a server of your own".to_owned(),
+                    "check the network, and AWS_ENDPOINT_URL for a server of your own; without AWS_ACCESS_KEY_ID the \
+                     credentials come from the role of the machine"
+                        .to_owned(),
                 ),
                 _ => None,
             },
@@ -504,6 +480,13 @@ impl From<BundleError> for CommandError {
             BundleError::OtherRoot { .. } => Some(
                 "use another address for this folder, or run `memoird bundle pull` in an empty folder".to_owned(),
             ),
+            BundleError::OtherBundle { url, state, .. } => Some(format!(
+                "`memoird bundle pull {url}` in an empty folder brings the new one; or remove `{state}` and pull here, \
+                 which compares all files"
+            )),
+            BundleError::NotJoined { url, .. } => Some(format!(
+                "to join both, `memoird bundle pull {url}`, look at the result, and push; else push to another address"
+            )),
             BundleError::OtherTenant { .. } => Some(
                 "publish it from its machine with `memoird bundle push --claims`, which names the tenant".to_owned(),
             ),
@@ -533,7 +516,7 @@ impl From<BundleError> for CommandError {
             ),
             BundleError::Overlap { .. } => Some("name a folder elsewhere".to_owned()),
             BundleError::BadState { .. } => {
-                Some("remove it; the next push or pull compares all files".to_owned())
+                Some("remove it, then `memoird bundle pull` compares all files".to_owned())
             }
             _ => None,
         };
@@ -548,6 +531,8 @@ impl From<BundleError> for CommandError {
             | BundleError::KeepsVersions { .. }
             | BundleError::MayKeepVersions { .. }
             | BundleError::OtherRoot { .. }
+            | BundleError::OtherBundle { .. }
+            | BundleError::NotJoined { .. }
             | BundleError::OtherTenant { .. }
             | BundleError::OtherMemoryDir { .. }
             | BundleError::Overlap { .. } => CommandErrorKind::Config,

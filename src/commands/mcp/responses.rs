@@ -120,6 +120,9 @@ pub(super) struct LogResponse {
     pub(super) date: String,
     /// Whether the entry is on disk
     pub(super) stored: bool,
+    /// In a folder that workers compact: why only this machine has the entry yet; a later entry publishes it, too
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unpublished: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -118,10 +118,11 @@ impl ServedFolder {
             return Err(CommandError::usage("`text` is empty".to_owned()));
         }
         self.agent.require_memory_folder()?;
-        let log::AppendedEntry { path, line } =
-            log::append_entry(&self.call, &self.agent, &params.text)?;
+        let logged = log::append_entry(&self.call, &self.agent, &params.text)?;
+        let unpublished = logged.waits().map(str::to_owned);
+        let log::AppendedEntry { path, line, .. } = logged;
         let date = self.today().to_string();
-        Ok(responses::LogResponse { path, line, date, stored: true })
+        Ok(responses::LogResponse { path, line, date, stored: true, unpublished })
     }
 
     pub(super) fn correct(

@@ -40,6 +40,8 @@ use crate::{
 
 /// The folder of sessions that wait to be saved.
 const SPOOL: &str = "spool";
+/// What builds with the feature `fleet` remember of stores in the network.
+const TESTED_STORES: &str = "tested-stores";
 
 /// Take out what memoird put outside of memory folders: hooks, service, state
 ///
@@ -325,7 +327,8 @@ fn state_folder(call: &Invocation) -> PathBuf {
 
 /// Returns the files and folders that memoird writes in the user's state folder.
 fn state_files(call: &Invocation) -> Vec<PathBuf> {
-    let is_ours = |name: &str| name == SPOOL || name.starts_with("ledger.db");
+    let is_ours =
+        |name: &str| [SPOOL, TESTED_STORES].contains(&name) || name.starts_with("ledger.db");
     let entries = fs::read_dir(state_folder(call)).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries
         .filter(|it| it.file_name().to_str().is_some_and(is_ours))

@@ -38,6 +38,9 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// The class of errors of connections, by which PgBouncer reports that it has no server, and a wrong password.
 const POOLER_CLASS: &str = "08";
 
+/// What the library says of a connection that could not be encrypted; it shows it in no other way.
+const TLS_FAILED: &str = "TLS handshake";
+
 /// A parameter of a statement, with its type.
 pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
@@ -154,6 +157,7 @@ impl Connection {
 
     fn failed(&self, error: &tokio_postgres::Error) -> ClaimsError {
         let kind = match error.code() {
+            None if error.to_string().contains(TLS_FAILED) => ClaimsErrorKind::NoTls,
             Some(
                 &SqlState::INVALID_PASSWORD
                 | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION

@@ -18,12 +18,16 @@ pub(crate) enum ClaimsErrorKind {
     Address,
     /// No answer, or the connection ended.
     Unreachable,
+    /// The connection could not be encrypted as the address asks.
+    NoTls,
     /// User, password, database or rights are wrong.
     Denied,
     /// The tables do not exist.
     NoTables,
     /// A newer memoird created the tables.
     Newer,
+    /// An older memoird created the tables.
+    Older,
     /// Anything else.
     Failed,
 }
@@ -44,6 +48,9 @@ impl fmt::Display for ClaimsError {
             ClaimsErrorKind::Unreachable => {
                 write!(f, "cannot reach the claims database at `{server}`: {reason}")
             }
+            ClaimsErrorKind::NoTls => {
+                write!(f, "no TLS with the claims database at `{server}`: {reason}")
+            }
             ClaimsErrorKind::Denied => {
                 write!(f, "the claims database at `{server}` refuses this user: {reason}")
             }
@@ -54,6 +61,12 @@ impl fmt::Display for ClaimsError {
                 write!(
                     f,
                     "the claims database at `{server}` was created by a newer memoird: {reason}"
+                )
+            }
+            ClaimsErrorKind::Older => {
+                write!(
+                    f,
+                    "the claims database at `{server}` was created by an older memoird: {reason}"
                 )
             }
             ClaimsErrorKind::Failed => {

@@ -25,7 +25,7 @@ use crate::store::db::ledger::{BudgetLimits, CallBudgets};
 /// Tables and functions of a new claims database.
 const SCHEMA: &str = include_str!("../../../schema/claims.sql");
 /// The version of [`SCHEMA`].
-const SCHEMA_VERSION: i32 = 1;
+const SCHEMA_VERSION: i32 = 2;
 /// A sweep looks at every tenant.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -83,6 +83,8 @@ pub(crate) struct Lease {
 pub(crate) struct FinishedRoot {
     /// The generation that was published or found; 0 if unknown.
     pub(crate) generation: u64,
+    /// Identifies the bundle; `None` if unknown.
+    pub(crate) bundle: Option<String>,
     /// When it is due again, from now on; `None`: not before a push.
     pub(crate) next_due: Option<Duration>,
     /// Why it failed.
@@ -92,9 +94,10 @@ pub(crate) struct FinishedRoot {
 }
 
 /// What was last reported about a root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KnownRoot {
     pub(crate) generation: u64,
+    pub(crate) bundle: Option<String>,
     pub(crate) seen_at: Option<chrono::DateTime<chrono::Utc>>,
 }
 
@@ -147,10 +150,12 @@ impl Claims {
         let rows = claims.connection.query("SELECT version, nonce FROM memoird.meta", &[])?;
         let row = rows.first();
         let version: i32 = row.map_or(0, |it| it.get(0));
-        if version > SCHEMA_VERSION {
+        if version != SCHEMA_VERSION {
             let reason = format!("version {version}, this memoird knows {SCHEMA_VERSION}");
             let server = &claims.connection.server;
-            return Err(ClaimsError::new(ClaimsErrorKind::Newer, server, reason));
+            let is_newer = version > SCHEMA_VERSION;
+            let kind = if is_newer { ClaimsErrorKind::Newer } else { ClaimsErrorKind::Older };
+            return Err(ClaimsError::new(kind, server, reason));
         }
         claims.nonce = row.map(|it| it.get(1)).unwrap_or_default();
         Ok(claims)
@@ -261,13 +266,14 @@ impl Claims {
     pub(crate) fn finish(&self, lease: &Lease, end: &FinishedRoot) -> Result<bool, ClaimsError> {
         let how = if end.problem.is_none() { "done" } else { "failed" };
         self.is_true(
-            "SELECT memoird.finish_root($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            "SELECT memoird.finish_root($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
             &[
                 (&lease.root.tenant(), Type::TEXT),
                 (&lease.root.id(), Type::TEXT),
                 (&lease.owner, Type::TEXT),
                 (&lease.fence, Type::INT8),
                 (&to_i64(end.generation), Type::INT8),
+                (&end.bundle, Type::TEXT),
                 (&end.next_due.map(whole_millis), Type::INT8),
                 (&how, Type::TEXT),
                 (&end.problem, Type::TEXT),
@@ -276,19 +282,35 @@ impl Claims {
         )
     }
 
-    /// Records that a generation was published, and when the root is due.
+    /// Ends the lease of a root without a bundle. Returns whether nobody ever reported it, so that nothing is recorded
+    /// about it any more.
+    pub(crate) fn abandon(&self, lease: &Lease) -> Result<bool, ClaimsError> {
+        self.is_true(
+            "SELECT memoird.abandon_root($1, $2, $3, $4)",
+            &[
+                (&lease.root.tenant(), Type::TEXT),
+                (&lease.root.id(), Type::TEXT),
+                (&lease.owner, Type::TEXT),
+                (&lease.fence, Type::INT8),
+            ],
+        )
+    }
+
+    /// Records that a generation of a bundle was published, and when the root is due.
     pub(crate) fn report(
         &self,
         root: &RootName,
         generation: u64,
+        bundle: Option<&str>,
         next_due: Option<Duration>,
     ) -> Result<(), ClaimsError> {
         let rows = self.connection.query(
-            "SELECT memoird.report_root($1, $2, $3, $4)::text",
+            "SELECT memoird.report_root($1, $2, $3, $4, $5)::text",
             &[
                 (&root.tenant(), Type::TEXT),
                 (&root.id(), Type::TEXT),
                 (&to_i64(generation), Type::INT8),
+                (&bundle, Type::TEXT),
                 (&next_due.map(whole_millis), Type::INT8),
             ],
         );
@@ -298,13 +320,13 @@ impl Claims {
     /// Returns what was last reported; `None` for an unknown root.
     pub(crate) fn known_root(&self, root: &RootName) -> Result<Option<KnownRoot>, ClaimsError> {
         let rows = self.connection.query(
-            "SELECT gen, seen_at FROM memoird.known_root($1, $2)",
+            "SELECT gen, bundle, seen_at FROM memoird.known_root($1, $2)",
             &[(&root.tenant(), Type::TEXT), (&root.id(), Type::TEXT)],
         )?;
         Ok(rows.first().map(|row| {
             let generation: i64 = row.get(0);
             let generation = u64::try_from(generation).unwrap_or(0);
-            KnownRoot { generation, seen_at: row.get(1) }
+            KnownRoot { generation, bundle: row.get(1), seen_at: row.get(2) }
         }))
     }
 
