@@ -24,6 +24,7 @@ import tempfile
 import time
 
 NOW = "2026-04-13T09:00:00+02:00"
+TODAY = datetime.date(2026, 4, 13)
 NAMES = ["crane", "quay", "lamp office", "tide table", "pump", "export", "importer", "ledger", "gateway", "boiler"]
 LINES = [
     "Decided: the {} stays blue until {} rows are in",
@@ -158,8 +159,8 @@ class Bench:
         clock = {"PATH": "/nonexistent", "TZ": "Europe/Berlin", "MEMOIRD_NOW": NOW}
         return {**clock, **self.store.variables, "HOME": self.path("homes", machine), "MEMOIRD_CLAIMS": self.claims}
 
-    def run(self, root, *args):
-        return Run([self.program, *args], root, self.env("agent"))
+    def run(self, root, *args, now=NOW):
+        return Run([self.program, *args], root, {**self.env("agent"), "MEMOIRD_NOW": now})
 
     def worker_command(self, machine, *args):
         return [self.program, "worker", "--store", "s3://team", "--cache", self.path("copies", machine), *args]
@@ -174,13 +175,15 @@ class Bench:
         with open(f"{path}/memoird.yaml", "w") as file:
             file.write("agent_name: lexicon\nzone: Europe/Berlin\nmemory_dir: memory\n")
         for day in range(1, days + 1):
-            date = datetime.date(2026, 4, 13) - datetime.timedelta(day)
-            text = f"# {date}\n\n"
-            while len(text) < LOG_CHARS:
-                text += f"- {dice.choice(LINES).format(dice.choice(NAMES), dice.randint(2, 9999))}\n"
-            with open(f"{path}/memory/{date}.md", "w") as file:
-                file.write(text)
+            self.log(path, TODAY - datetime.timedelta(day), dice)
         return path
+
+    def log(self, path, date, dice):
+        text = f"# {date}\n\n"
+        while len(text) < LOG_CHARS:
+            text += f"- {dice.choice(LINES).format(dice.choice(NAMES), dice.randint(2, 9999))}\n"
+        with open(f"{path}/memory/{date}.md", "w") as file:
+            file.write(text)
 
     def requests(self, action):
         before = self.store.count()
@@ -222,6 +225,30 @@ def requests(bench):
     print("requests: nothing due", bench.requests(lambda: bench.worker("w0", "--until-idle"))[0])
     turn = bench.worker("w0", "--once", "acme/r0")
     print(f"a turn that finds nothing to do: {turn.wall:.0f} ms, {turn.cpu:.0f} ms of CPU")
+
+
+def daily(bench):
+    """A root that is pushed after each of its 90 days."""
+    root, dice = bench.root("daily", 0, 0), random.Random(0)
+    for day in range(90, 0, -1):
+        date = TODAY - datetime.timedelta(day)
+        bench.log(root, date, dice)
+        bench.run(root, "bundle", "push", "s3://team/acme/daily", now=f"{date}T20:00:00+02:00")
+    pull = lambda: bench.run(bench.path("daily", "lexicon"), "bundle", "pull", "s3://team/acme/daily", "--root", ".")
+    print("requests: first pull after 90 pushes", bench.requests(pull)[0])
+    print("requests: a worker without a copy", bench.requests(lambda: bench.worker("new", "--once", "acme/daily"))[0])
+
+
+def stored(bench, name):
+    """Prints what the store holds of a root."""
+    sizes = {"objects": [], "manifest.json": []}
+    connection = http.client.HTTPConnection("127.0.0.1", bench.store.port)
+    key = "Credential=testing/20260413/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=x"
+    connection.request("GET", f"/team?list-type=2&prefix=acme/{name}/", headers={"Authorization": f"AWS4-HMAC-SHA256 {key}"})
+    for entry in connection.getresponse().read().decode().split("<Contents>")[1:]:
+        path, size = (entry.split(f"<{it}>")[1].split("<")[0] for it in ("Key", "Size"))
+        sizes[path.removeprefix(f"acme/{name}/").split("/")[0]].append(int(size))
+    print(f"stored of {name}:", ", ".join(f"{len(it)} {key} of {sum(it) // 1000} KB" for key, it in sizes.items()))
 
 
 def unchanged(bench, repeat):
@@ -292,6 +319,8 @@ def main():
     try:
         runs(bench, options.repeat)
         requests(bench)
+        stored(bench, "r0")
+        daily(bench)
         unchanged(bench, options.repeat)
         several(bench, options.roots)
         claims(bench)
