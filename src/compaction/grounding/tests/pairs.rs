@@ -350,4 +350,12 @@ pub(super) const WRITTEN: &[(&str, &str)] = &[
         "- File: `~/Docs/Weekly Tracker - Mar 23 2026.md`",
         "File: ~/Docs/Weekly Tracker - Mar 23 2026.md",
     ),
+    ("- Runs Tugboat-7b on the old laptop", "The old laptop runs Tugboat-7B"),
+    ("- The old laptop runs the 7b model", "The old laptop runs the 7B model"),
+    ("- When the tide is low, the ferry waits at the pier", "At low tide the ferry waits at the pier"),
+    ("- If nobody answers by noon the ferry sails", "The ferry sails if there is no answer by noon"),
+    (
+        "- 12 ferries:\n  - red: Ada, Bo, Cy\n  - blue: Dee, Eve\n- All blue ones sail at noon",
+        "Of the 12 ferries the two blue ones (Dee, Eve) sail at noon",
+    ),
 ];

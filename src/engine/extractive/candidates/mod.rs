@@ -262,7 +262,7 @@ impl CandidateCollector<'_> {
                 let words = statement.piece_text(piece);
                 let requires = if cut.starts_sentence {
                     let previous = opener.take().filter(|_| {
-                        back_references < BACK_REFERENCES_MAX && pieces::refers_back(words)
+                        back_references < BACK_REFERENCES_MAX && is_incomplete(piece, words)
                     });
                     back_references = if previous.is_some() { back_references + 1 } else { 0 };
                     previous
@@ -342,7 +342,7 @@ impl CandidateCollector<'_> {
         }
         let lead = parent.filter(|&it| needs_parent(page, it, text, found.stems));
         // Nothing before it in the summary says what it refers to.
-        let refers_alone = requires.is_none() && pieces::refers_back(text);
+        let refers_alone = requires.is_none() && is_incomplete(at.piece, text);
         let needs_heading = parent.is_none()
             && (statement.lead.is_some()
                 || statement.form == StatementForm::Row
@@ -356,7 +356,11 @@ impl CandidateCollector<'_> {
             stems: found.stems,
             chars: text.chars().count(),
             factor: form_factor(statement, text)
-                * if refers_alone && !headed { DANGLING_FACTOR } else { 1.0 },
+                * if refers_alone && (!headed || pieces::is_about_counted_things(text)) {
+                    DANGLING_FACTOR
+                } else {
+                    1.0
+                },
             heading,
             lead,
             needs_heading,
@@ -420,6 +424,11 @@ fn continues(page: &ParsedLog, before: PiecePosition, statement: usize) -> bool 
         && (above.heading, above.lead) == (this.heading, this.lead)
 }
 
+/// Returns whether a piece says something only together with what is before it.
+fn is_incomplete(piece: usize, words: &str) -> bool {
+    if piece > 0 { pieces::needs_previous(words) } else { pieces::refers_back(words) }
+}
+
 /// Returns whether a piece is understandable by itself or with its heads.
 fn is_self_contained(
     statement: &LogStatement,
@@ -440,7 +449,7 @@ fn is_self_contained(
         (false, false) => 3,
         _ => 2,
     };
-    content >= needed && letters.nth(5).is_some()
+    content >= needed && letters.nth(5).is_some() && !pieces::reports_only_contact(text)
 }
 
 fn form_factor(statement: &LogStatement, text: &str) -> f64 {

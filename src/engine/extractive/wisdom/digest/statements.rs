@@ -49,7 +49,7 @@ use crate::{
     text::{
         hash::{HashedMap, hash_bytes},
         lexicon::{AUTHORSHIP, CUES, SEARCH, WISDOM},
-        pieces::refers_back,
+        pieces::{is_about_counted_things, refers_back},
         sentences::sentence_ranges,
         stems::english_stem,
     },
@@ -559,6 +559,10 @@ impl StatementCollector {
         {
             return;
         }
+        // It is said with what it is the reason of.
+        if gives_reason_above(page, statement) {
+            return;
+        }
         let Some(own_text) = OwnText::of(statement) else { return };
         let OwnText { own, shown, end, keeps_label, is_labelled } = own_text;
         let words = WordList::of(own);
@@ -570,6 +574,10 @@ impl StatementCollector {
         let day = page.stem.date();
         if !self.reads(role.kind, day) {
             return;
+        }
+        // No heading says what `Number 4 must stay dry` is about.
+        if is_about_counted_things(own) {
+            return self.add_fragment(page, statement, role.kind);
         }
         let section = section_of(role.kind);
         let (mut text, mut added_title) = (shown.to_owned(), None);
@@ -602,9 +610,18 @@ impl StatementCollector {
         if is_short && added_title.is_some() {
             return self.add_fragment(page, statement, role.kind);
         }
+        let mut own_lines: Vec<u32> = statement.lines_of(0, end).collect();
+        if let Some(reason) = reason_below(page, index)
+            && text.chars().count() + reason.text.chars().count() < TEXT_CHARS_MAX
+        {
+            let mark = if text.ends_with(['.', '!', '。']) { "" } else { "." };
+            text = format!("{text}{mark} {}", reason.text.trim());
+            own_lines.extend(reason.lines_of(0, reason.text.len()));
+            lines.extend(reason.lines_of(0, reason.text.len()));
+        }
         let addresses: Vec<Address> = lines.into_iter().map(|it| page.address(it)).collect();
         let Some(citation) = Citation::from_addresses(&addresses) else { return };
-        let own_lines = statement.lines_of(0, end).map(|it| page.address(it)).collect::<Vec<_>>();
+        let own_lines: Vec<Address> = own_lines.into_iter().map(|it| page.address(it)).collect();
         let Some(own_citation) = Citation::from_addresses(&own_lines) else { return };
         let subject = self.subject_of(page, statement, &words);
         let worth = own_worth(page, statement, (own, &words), &role, class);
@@ -715,6 +732,26 @@ fn says_label_alone(statement: &LogStatement) -> bool {
     let is_kind = |it: BlockRole| !matches!(it, BlockRole::Task | BlockRole::Reason);
     let role = || role_of_label(&sections::normalized_label(label));
     !label.is_empty() && (is_time() || role().is_some_and(is_kind))
+}
+
+/// Returns whether a statement only says why its parent is so, or how to apply it: `Why: …` below a rule.
+fn gives_reason_above(page: &ParsedLog, statement: &LogStatement) -> bool {
+    let parent = statement.lead.and_then(|it| page.heads[it].statement);
+    let is_said = |it: usize| !page.statements[it].introduces;
+    parent.is_some_and(is_said) && is_reason(statement)
+}
+
+/// Returns the first statement below another one that says why that one is so.
+fn reason_below(page: &ParsedLog, index: usize) -> Option<&LogStatement> {
+    let below = |it: &&LogStatement| {
+        it.lead.is_some_and(|it| page.heads[it].statement == Some(index))
+    };
+    page.statements[index + 1..].iter().take_while(below).find(|it| is_reason(it))
+}
+
+fn is_reason(statement: &LogStatement) -> bool {
+    let label = sections::normalized_label(statement.label_text());
+    role_of_label(&label) == Some(BlockRole::Reason)
 }
 
 /// Returns a heading without its number, signs, and what is in brackets after it: `2. ✅ Bob (02:10 ET)`.

@@ -103,6 +103,40 @@ fn one_day_is_enough_and_each_statement_has_its_section() {
 }
 
 #[test]
+fn feedback_that_orders_is_a_rule_with_its_reason() {
+    check(
+        &["- Feedback: the depth sensors are tested in real water, never in the tank\n  \
+             - Why: the tank had no waves, and the sensor of the pier broke in the first storm.\n  \
+             - How to apply: any sensor that gets wet is tested in the harbour.\n\
+           - Feedback: Ottilie likes the tide charts of the new dashboard\n"],
+        &[
+            "How to work: the depth sensors are tested in real water, never in the tank. Why: the tank had no waves, and the sensor of the pier broke in the first storm. [2026-04-01:1-2]",
+            "Projects: Ottilie likes the tide charts of the new dashboard (2026-04-01) [2026-04-01:4]",
+        ],
+    );
+}
+
+#[test]
+fn a_decision_that_is_taken_again_is_one() {
+    check(
+        &[
+            "- Decided: SQLite and not Postgres for the tide charts, because one file is easy to copy\n\
+             - Decided: Postgres for the mail of the harbour, because it has two writers\n",
+            "- Decided once more: SQLite over Postgres for the tide charts, one file is still easy to copy\n",
+        ],
+        &[
+            "Decisions: Decided once more: SQLite over Postgres for the tide charts, one file is still easy to copy (2026-04-02) [2026-04-02:1]",
+            "Decisions: Postgres for the mail of the harbour, because it has two writers (2026-04-01) [2026-04-01:2]",
+        ],
+    );
+}
+
+#[test]
+fn what_is_about_an_item_of_a_list_is_no_bullet() {
+    check(&["## Gap report\n\nNumber 4 must never be left out of the report.\n"], &[]);
+}
+
+#[test]
 fn a_task_is_open_until_its_day_or_a_person_ticks_it_off() {
     let tasks =
         "- [ ] Paint the hull of the old ferry\n- [ ] Renew the licence of the gauge by 20 April\n";
