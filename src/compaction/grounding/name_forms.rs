@@ -44,6 +44,13 @@ pub(super) fn has_other_form(text: &str, lines: &[&str], above: &[&str]) -> bool
         "MR" | "MRs" => return has(&["merge request", "/merge_requests/"]),
         _ => {}
     }
+    // A model of `7b` is one of `7B`.
+    let size = text.strip_suffix(['b', 'B', 'k', 'K']).map(|it| it.replace('.', ""));
+    if size.is_some_and(|it| is_number(&it)) {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '.';
+        let mut words = lines.iter().flat_map(|it| it.split(|c| !is_part(c)));
+        return words.any(|it| it.trim_end_matches('.').eq_ignore_ascii_case(text));
+    }
     // `TypeErrors` are two of `TypeError`.
     let has_inner_capital = |it: &&str| it.chars().skip(1).any(char::is_uppercase);
     let singular = text.strip_suffix('s').filter(|it| it.ends_with(char::is_lowercase));
