@@ -358,6 +358,8 @@ pub(crate) struct SearchLexicon {
     pub(crate) passing_label_words: LexiconWords,
     pub(crate) revocable_words: LexiconWords,
     pub(crate) revoked_words: LexiconWords,
+    pub(crate) changed_words: LexiconWords,
+    pub(crate) hold_words: LexiconWords,
     pub(crate) about_words: LexiconWords,
     pub(crate) take_words: LexiconWords,
     pub(crate) cancel_words: LexiconWords,

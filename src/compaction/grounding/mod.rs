@@ -605,6 +605,7 @@ fn check_with_wording<S: LineLookup + ?Sized>(
             || names_year_of(&text, it, citation)
             || counts_days(&text[it.start..], citation)
             || cited.has_short_day(&text, it)
+            || name_forms::has_size_in_other_case(&text[it.start..it.end], cited.lines())
             || (it.start < it.end && counts_items(it) && !cited.counts_noun_of(it))
             || is_in_file_name(&text, it, &cited)
     };

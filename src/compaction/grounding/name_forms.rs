@@ -4,6 +4,20 @@ use std::net::Ipv4Addr;
 
 use crate::text::{lexicon::CLAIMS, scripts};
 
+/// Returns whether a line has a size with its letter in the other case: a model of `7b` is one of `7B`.
+pub(super) fn has_size_in_other_case<'l>(
+    size: &str,
+    mut lines: impl Iterator<Item = &'l str>,
+) -> bool {
+    let is_number = |it: &str| it.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    let has = |line: &str| {
+        let mut words = line.split(|c| !is_part(c));
+        words.any(|it| it.trim_end_matches('.').eq_ignore_ascii_case(size))
+    };
+    size.strip_suffix(['b', 'B', 'k', 'K']).is_some_and(is_number) && lines.any(has)
+}
+
 /// Returns whether the lines have another form of a word: an address for `URL`, `EN` for `English`, `…/pull/51` for
 /// `PR` and `#51`, `FF68` for `Firefox`; or what is above them, its name in full or in another script.
 pub(super) fn has_other_form(text: &str, lines: &[&str], above: &[&str]) -> bool {
@@ -43,13 +57,6 @@ pub(super) fn has_other_form(text: &str, lines: &[&str], above: &[&str]) -> bool
         "CLI" => return has(&["`"]),
         "MR" | "MRs" => return has(&["merge request", "/merge_requests/"]),
         _ => {}
-    }
-    // A model of `7b` is one of `7B`.
-    let size = text.strip_suffix(['b', 'B', 'k', 'K']).map(|it| it.replace('.', ""));
-    if size.is_some_and(|it| is_number(&it)) {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '.';
-        let mut words = lines.iter().flat_map(|it| it.split(|c| !is_part(c)));
-        return words.any(|it| it.trim_end_matches('.').eq_ignore_ascii_case(text));
     }
     // `TypeErrors` are two of `TypeError`.
     let has_inner_capital = |it: &&str| it.chars().skip(1).any(char::is_uppercase);

@@ -44,6 +44,7 @@ use crate::{
         bare_words,
         log::TextOrigin,
         statement::StatementKind,
+        typed::PEOPLE_TOPIC,
         wisdom::WisdomSection,
     },
     text::{
@@ -270,6 +271,8 @@ pub(in crate::engine::extractive) struct LogStatements {
     pub(in crate::engine::extractive) statements: Vec<DigestStatement>,
     pub(in crate::engine::extractive) newer: NewerStatements,
     pub(in crate::engine::extractive) entities: Entities,
+    /// The entity of what is about people whom the logs name too seldom.
+    pub(super) people: usize,
     /// Those that say too little to be read.
     pub(super) fragments: Vec<Fragment>,
 }
@@ -335,8 +338,9 @@ pub(in crate::engine::extractive) fn collect_from_pages(
     let mut statements = join_siblings(std::mem::take(found), extractor, kept_out);
     let newer = NewerStatements::of(&statements);
     rate(&mut statements, &newer);
-    let StatementCollector { entities, fragments, .. } = collector;
-    LogStatements { statements, newer, entities, fragments }
+    let StatementCollector { mut entities, fragments, .. } = collector;
+    let people = entities.of_topic(PEOPLE_TOPIC);
+    LogStatements { statements, newer, entities, people, fragments }
 }
 
 /// For how many days what is about the day of the log, or the next one, is still news.
@@ -398,6 +402,7 @@ impl<'a> OwnText<'a> {
         let said = statement.text.get(statement.label..end).unwrap_or_default();
         let spoken = says_label_alone(statement).then(|| said.trim());
         let own = spoken.filter(|it| !refers_back(it)).unwrap_or(own);
+        let own = without_joining_word(own);
         // Where a session was says nothing about what it says.
         let lead = bare_words::session_lead(own);
         let own = lead.map_or(own, |it| own[it.len()..].trim_start());
@@ -732,6 +737,15 @@ fn says_label_alone(statement: &LogStatement) -> bool {
     let is_kind = |it: BlockRole| !matches!(it, BlockRole::Task | BlockRole::Reason);
     let role = || role_of_label(&sections::normalized_label(label));
     !label.is_empty() && (is_time() || role().is_some_and(is_kind))
+}
+
+/// Returns an order without the word that joins it to what was said before: `And from now on …`.
+fn without_joining_word(text: &str) -> &str {
+    let Some((first, rest)) = text.split_once(' ') else { return text };
+    let first = first.trim_end_matches(',').to_lowercase();
+    let is_order = CUES.polite_words.contains(&&first[..])
+        && WordList::of(rest).opens_with(cue_phrases::FROM_NOW_ON);
+    if is_order { rest.trim_start() } else { text }
 }
 
 /// Returns whether a statement only says why its parent is so, or how to apply it: `Why: …` below a rule.

@@ -132,6 +132,14 @@ fn a_decision_that_is_taken_again_is_one() {
 }
 
 #[test]
+fn an_order_may_be_joined_to_what_was_said_before() {
+    check(
+        &["- And from now on the shed of the harbour is locked at night\n"],
+        &["How to work: from now on the shed of the harbour is locked at night [2026-04-01:1]"],
+    );
+}
+
+#[test]
 fn what_is_about_an_item_of_a_list_is_no_bullet() {
     check(&["## Gap report\n\nNumber 4 must never be left out of the report.\n"], &[]);
 }
