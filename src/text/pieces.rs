@@ -411,7 +411,7 @@ pub(crate) fn refers_back(sentence: &str) -> bool {
     let mut before = third;
     let is_of = |before: &str, it: &str| before == "of" && is_early(it);
     let is_part = is_of(second, third)
-        || words.take(2).any(|it| is_of(std::mem::replace(&mut before, it), it));
+        || words.take(3).any(|it| is_of(std::mem::replace(&mut before, it), it));
     early || is_part || is_about_counted_things(start) || has_inner_reference(start)
 }
 
@@ -430,10 +430,12 @@ pub(crate) fn is_about_counted_things(sentence: &str) -> bool {
 }
 
 /// Returns whether a later sentence of a paragraph says something only together with the one before it: it refers
-/// back, lacks a subject, or is a comment of few words with a label, as in `Ines: crude and on time.`
+/// back, lacks a subject, or is short, as is a comment with a label: `Ines: crude and on time.`
 pub(crate) fn needs_previous(sentence: &str) -> bool {
     const COMMENT_WORDS_MAX: usize = 8;
-    if refers_back(sentence) {
+    /// `First file at 15:05.`
+    const WORDS_MAX: usize = 4;
+    if refers_back(sentence) || sentence.split_whitespace().nth(WORDS_MAX).is_none() {
         return true;
     }
     let [first, second, third] = first_words(sentence);

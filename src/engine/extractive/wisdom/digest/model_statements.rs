@@ -68,7 +68,10 @@ impl ModelStatement {
         let words = WordList::of(&self.text);
         let own_terms = extractor.extract(&words);
         let of_topic = extractor.extract(&WordList::of(&self.topic));
-        let is_named = of_topic.stems.is_subset(&own_terms.stems);
+        // `Installed at /opt/tideboard` does not say what was installed.
+        let said = self.text.split_whitespace().filter(|it| !it.contains(['/', '`']));
+        let said = extractor.extract(&WordList::of(&said.collect::<Vec<_>>().join(" ")));
+        let is_named = of_topic.stems.is_subset(&said.stems);
         // The line of a project begins with its name.
         let text = if is_named || project.is_some() {
             self.text.clone()

@@ -565,7 +565,7 @@ impl StatementCollector {
             return;
         }
         // It is said with what it is the reason of.
-        if gives_reason_above(page, statement) {
+        if sections::parent_of_reason(page, statement).is_some() {
             return;
         }
         let Some(own_text) = OwnText::of(statement) else { return };
@@ -591,7 +591,8 @@ impl StatementCollector {
         // `Options` are those of something.
         let is_alone = |it: &usize| above.is_none() && self.heads[*it].is_generic;
         if let Some(head) = head.filter(|it| !is_clear && !is_alone(it)) {
-            let mut title = Cow::Borrowed(bare_title(&page.heads[head].text));
+            let mut title =
+                Cow::Borrowed(sections::without_kind(bare_title(&page.heads[head].text)));
             if let Some(above) = above {
                 title = format!("{}: {title}", bare_title(&page.heads[above].text)).into();
                 lines.extend(&page.heads[above].lines);
@@ -748,24 +749,12 @@ fn without_joining_word(text: &str) -> &str {
     if is_order { rest.trim_start() } else { text }
 }
 
-/// Returns whether a statement only says why its parent is so, or how to apply it: `Why: …` below a rule.
-fn gives_reason_above(page: &ParsedLog, statement: &LogStatement) -> bool {
-    let parent = statement.lead.and_then(|it| page.heads[it].statement);
-    let is_said = |it: usize| !page.statements[it].introduces;
-    parent.is_some_and(is_said) && is_reason(statement)
-}
-
 /// Returns the first statement below another one that says why that one is so.
 fn reason_below(page: &ParsedLog, index: usize) -> Option<&LogStatement> {
     let below = |it: &&LogStatement| {
         it.lead.is_some_and(|it| page.heads[it].statement == Some(index))
     };
-    page.statements[index + 1..].iter().take_while(below).find(|it| is_reason(it))
-}
-
-fn is_reason(statement: &LogStatement) -> bool {
-    let label = sections::normalized_label(statement.label_text());
-    role_of_label(&label) == Some(BlockRole::Reason)
+    page.statements[index + 1..].iter().take_while(below).find(|it| sections::is_reason(it))
 }
 
 /// Returns a heading without its number, signs, and what is in brackets after it: `2. ✅ Bob (02:10 ET)`.
