@@ -564,7 +564,7 @@ impl StatementCollector {
         {
             return;
         }
-        // It is said with what it is the reason of.
+        // A reason is a part of its rule.
         if sections::parent_of_reason(page, statement).is_some() {
             return;
         }
@@ -740,7 +740,7 @@ fn says_label_alone(statement: &LogStatement) -> bool {
     !label.is_empty() && (is_time() || role().is_some_and(is_kind))
 }
 
-/// Returns an order without the word that joins it to what was said before: `And from now on …`.
+/// Returns an order without the word that joins it to the one before: `And from now on …`.
 fn without_joining_word(text: &str) -> &str {
     let Some((first, rest)) = text.split_once(' ') else { return text };
     let first = first.trim_end_matches(',').to_lowercase();
