@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::NaiveDate;
+use chrono::{Days, NaiveDate};
 
 use super::{
     sections::{section_of, sets_boundary},
@@ -95,7 +95,7 @@ impl ModelStatement {
             keys: Vec::new(),
             value_length: None,
             is_done: section == WisdomSection::Stopped,
-            open_until: None,
+            open_until: open_until(self.kind, self.day()),
             is_boundary: self.kind == StatementKind::Rule && sets_boundary(&self.text),
             news_worth: 0.0,
             changed: ChangedThings::default(),
@@ -110,6 +110,12 @@ impl ModelStatement {
             text,
         }
     }
+}
+
+/// Returns the day up to which an open item of a day is open: a model names only what remains beyond the day.
+fn open_until(kind: StatementKind, day: NaiveDate) -> Option<NaiveDate> {
+    const OPEN_DAYS: Days = Days::new(14);
+    (kind == StatementKind::Open).then(|| day.checked_add_days(OPEN_DAYS)).flatten()
 }
 
 /// Returns what a statement of a kind is worth before its length and age count: a model picks only what should still be

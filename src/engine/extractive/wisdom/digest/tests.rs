@@ -669,6 +669,43 @@ fn a_state_is_old_after_fourteen_days_of_logs() {
 }
 
 #[test]
+fn an_open_item_that_a_model_found_stays_for_two_weeks() {
+    let days = ["- Ottilie waits for the permit of the north pier\n"; 20];
+    let logs = logs(&days);
+    let open = |last: usize| {
+        let statement = |kind, topic: &str, text: &str, day: usize| ModelStatement {
+            kind,
+            topic: topic.to_owned(),
+            text: text.to_owned(),
+            citation: format!("2026-04-{day:02}:1").parse().unwrap(),
+        };
+        let permit = "The permit of the harbour office is missing";
+        let ferry = |day| {
+            statement(StatementKind::State, "Ferry", "The new ferry carries forty bicycles", day)
+        };
+        let mut statements = vec![statement(StatementKind::Open, "North pier", permit, 1)];
+        statements.extend((2..=last).map(ferry));
+        let stems = logs[..last].iter().map(|it| it.stem().clone());
+        let model = ModelReading { logs: stems.collect(), statements };
+        let input = DigestInput {
+            logs: &logs[..last],
+            states_from: NaiveDate::MIN,
+            model: &model,
+            held: &[],
+            shown: &str::to_owned,
+            entries: &[],
+            notes: &SeenStatements::default(),
+            kept_out: &|_, _, _| None,
+            kept_out_of_memory: &|_, _, _, _| false,
+            room: 8_000,
+        };
+        digest(&input).bullets.iter().any(|it| it.section == WisdomSection::Open)
+    };
+    assert!(open(15));
+    assert!(!open(16));
+}
+
+#[test]
 fn of_days_that_a_model_read_bullets_are_what_it_found() {
     let logs = logs(&[
         "- Never restart the tide server without asking Ottilie first\n- Battery of the buoy: 61 percent at noon\n",
