@@ -40,6 +40,9 @@ use super::{
 /// The longest slug in a file name, in bytes.
 const SLUG_BYTES_MAX: usize = 48;
 
+/// The name of the memory about people whom the logs name too seldom for one of their own.
+pub const PEOPLE_TOPIC: &str = "People";
+
 /// The type of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryType {
@@ -140,6 +143,11 @@ impl MemoryType {
             Self::Project => "Decisions",
             Self::Reference => "Places",
         }
+    }
+
+    /// Returns whether a memory of this name is about nothing in particular, or about several people.
+    pub fn is_general_topic(self, name: &str) -> bool {
+        name == self.general_topic() || (self == Self::User && name == PEOPLE_TOPIC)
     }
 
     /// Returns the type with that name.

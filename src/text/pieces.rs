@@ -7,7 +7,10 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use super::{lexicon::SENTENCES, scripts};
+use super::{
+    lexicon::{CLAIMS, SENTENCES},
+    scripts,
+};
 
 /// A sentence or clause of a text, by byte offsets, without white space around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -397,18 +400,73 @@ pub(crate) fn refers_back(sentence: &str) -> bool {
         return true;
     }
     let (second, third) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    // `Only because of the storm`
+    if CLAIMS.sole_words.contains(&first) && SENTENCES.back_references.contains(&second) {
+        return true;
+    }
     let is_early = |it: &str| SENTENCES.early_references.contains(&it);
     // Right after a verb nothing else can be meant; `I send it` has no other noun, either.
     let early = is_early(second) || SENTENCES.first_persons.contains(&first) && is_early(third);
-    // `Number 4 must stay`, but not `number 4 of the list`.
-    let is_number = second.bytes().all(|b| b.is_ascii_digit()) && !second.is_empty();
-    let is_listed = is_number && third != "of" && SENTENCES.list_references.contains(&first);
     // `More than half of it is dry`
     let mut before = third;
     let is_of = |before: &str, it: &str| before == "of" && is_early(it);
     let is_part = is_of(second, third)
-        || words.take(2).any(|it| is_of(std::mem::replace(&mut before, it), it));
-    early || is_listed || is_part || has_inner_reference(start)
+        || words.take(3).any(|it| is_of(std::mem::replace(&mut before, it), it));
+    early || is_part || is_about_counted_things(start) || has_inner_reference(start)
+}
+
+/// Returns whether a sentence is about an item of a list, or a number of things, that something else names: `Number 4
+/// must stay`, `Two are broken`, `The 6 comes from a paper`; but not `number 4 of the list`.
+pub(crate) fn is_about_counted_things(sentence: &str) -> bool {
+    let [first, second, third] = first_words(sentence);
+    let [before, after] = [&first, &third].map(|it| it.to_lowercase());
+    let is_link = |it: &str| SENTENCES.after_counts.contains(&it);
+    let is_number = second.bytes().all(|b| b.is_ascii_digit()) && !second.is_empty();
+    match () {
+        () if is_number && SENTENCES.list_references.contains(&&before[..]) => after != "of",
+        () if is_number && SENTENCES.definite_articles.contains(&&before[..]) => is_link(&after),
+        () => SENTENCES.counts.contains(&&before[..]) && is_link(second),
+    }
+}
+
+/// Returns whether a later sentence of a paragraph says something only together with the one before it: it refers
+/// back, lacks a subject, or is short, as is a comment with a label: `Ines: crude and on time.`
+pub(crate) fn needs_previous(sentence: &str) -> bool {
+    const COMMENT_WORDS_MAX: usize = 8;
+    /// `First file at 15:05.`
+    const WORDS_MAX: usize = 4;
+    if refers_back(sentence) || sentence.split_whitespace().nth(WORDS_MAX).is_none() {
+        return true;
+    }
+    let [first, second, third] = first_words(sentence);
+    let lower = first.to_lowercase();
+    // `Lotte sent them at noon.`
+    let has_object = SENTENCES.early_references.contains(&third) && !third.is_empty();
+    let is_subjectless = SENTENCES.subjectless.contains(&&lower[..])
+        || second.starts_with(|c: char| c.is_ascii_digit())
+            && SENTENCES.subjectless_before_numbers.contains(&&lower[..]);
+    let is_comment = sentence.split_once(": ").is_some_and(|(label, rest)| {
+        !label.contains(char::is_whitespace)
+            && rest.split_whitespace().take(COMMENT_WORDS_MAX + 1).count() <= COMMENT_WORDS_MAX
+    });
+    has_object || is_subjectless || is_comment
+}
+
+/// Returns whether a text says that somebody was asked, and nothing else: `Asked Tom.`
+pub(crate) fn reports_only_contact(text: &str) -> bool {
+    const WORDS_MAX: usize = 3;
+    let [first, ..] = first_words(text);
+    text.split_whitespace().take(WORDS_MAX + 1).count() <= WORDS_MAX
+        && SENTENCES.contacts.contains(&&first.to_lowercase()[..])
+}
+
+/// Returns the first words of a text, and an empty one for each that it lacks.
+fn first_words(text: &str) -> [&str; 3] {
+    /// The longest word of a list, in bytes; a text without spaces is one long word.
+    const BYTES_MAX: usize = 24;
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
+    let mut words = words.map(|it| if it.len() <= BYTES_MAX { it } else { "" });
+    std::array::from_fn(|_| words.next().unwrap_or_default())
 }
 
 /// Returns whether a text has a phrase that points back, as words of their own; `instead of` says what
@@ -528,6 +586,12 @@ mod tests {
         check("Number 4 must stay dry.", true);
         check("Number 4 of the piers must stay dry.", false);
         check("Number plates are blue.", false);
+        check("Two by accident, at the north pier.", true);
+        check("Two pumps are broken.", false);
+        check("The 6 comes from a book.", true);
+        check("The 6 pumps run.", false);
+        check("Only because of the storm, at noon.", true);
+        check("Only the pump of the pier ran.", false);
         check("Half of it is dry", true);
         check("More than half of it is spent on ferries", true);
         check("The harbour has eleven piers, most of them dry", false);
@@ -544,6 +608,25 @@ mod tests {
         check("一号は漏れるため。", true);
         check("東京で会議", false);
         check("", false);
+    }
+
+    #[test]
+    fn some_sentences_need_the_one_before_them() {
+        for (text, expected) in [
+            ("Wants to show me on Thursday.", true),
+            ("Took 21 minutes, so it runs at night.", true),
+            ("Took the ferry to the north pier.", false),
+            ("Mona: crude and on time.", true),
+            ("For: 41% of the run time.", true),
+            ("Plan: the north pier is closed first, then the two locks of the southern canal.", false),
+            ("Mona wants it dry.", true),
+            ("Mona wants the lock dry.", false),
+        ] {
+            assert_eq!(needs_previous(text), expected, "{text:?}");
+        }
+        assert!(reports_only_contact("Asked Mona."));
+        assert!(!reports_only_contact("Asked Mona for the key of the lock."));
+        assert!(!reports_only_contact("Closed the lock."));
     }
 
     #[test]

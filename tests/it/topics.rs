@@ -244,7 +244,7 @@ fn what_others_want_is_not_filed_under_the_main_person() {
     assert!(!names.iter().any(|it| it.contains("user_stripe")), "{names:?}");
     let with_nuria: Vec<&String> =
         names.iter().filter(|it| root.read(it).contains("Nuria prefers calls")).collect();
-    assert_eq!(with_nuria, ["memory/user_owner.md"]);
+    assert_eq!(with_nuria, ["memory/user_people.md"]);
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn what_somebody_else_is_is_not_filed_under_the_main_person() {
         .filter(|it| it.0.starts_with("memory/user_") && it.1.contains("walnuts"))
         .map(|it| it.0)
         .collect();
-    assert_eq!(with_nuria, ["memory/user_owner.md"]);
+    assert_eq!(with_nuria, ["memory/user_people.md"]);
 }
 
 #[test]

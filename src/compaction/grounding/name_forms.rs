@@ -2,7 +2,67 @@
 
 use std::net::Ipv4Addr;
 
+use chrono::{Datelike as _, NaiveDate};
+
 use crate::text::{lexicon::CLAIMS, scripts};
+
+/// Returns whether a line has a size with its letter in the other case: a model of `7b` is one of `7B`.
+pub(super) fn has_size_in_other_case<'l>(
+    size: &str,
+    mut lines: impl Iterator<Item = &'l str>,
+) -> bool {
+    let is_number = |it: &str| it.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    let has = |line: &str| {
+        let mut words = line.split(|c| !is_part(c));
+        words.any(|it| it.trim_end_matches('.').eq_ignore_ascii_case(size))
+    };
+    size.strip_suffix(['b', 'B', 'k', 'K']).is_some_and(is_number) && lines.any(has)
+}
+
+/// Returns whether the lines have a name as a plural, `TideAgents`, or `Under 65` for `under-65`.
+pub(super) fn has_other_notation(name: &str, lines: &[&str]) -> bool {
+    let has_inner_capital = name.chars().skip(1).any(char::is_uppercase)
+        && name.ends_with(|c: char| c.is_lowercase() && c != 's');
+    let plural = has_inner_capital.then(|| format!("{name}s"));
+    if plural.is_some_and(|it| lines.iter().any(|line| contains_word(line, &it))) {
+        return true;
+    }
+    let is_labelled_number = name.split_once('-').is_some_and(|(word, number)| {
+        word.chars().all(char::is_alphabetic) && number.bytes().all(|it| it.is_ascii_digit())
+    });
+    let spaced = name.replace('-', " ").to_lowercase();
+    is_labelled_number && lines.iter().any(|it| contains_word(&it.to_lowercase(), &spaced))
+}
+
+/// Returns whether the lines have a day in another notation, also within code and file names: `3/3/2026`, `Mar 23 2026`.
+/// `norm` is `2026-03-03`, or `--03-23` for a day of any year.
+pub(super) fn has_date(norm: &str, lines: &[&str]) -> bool {
+    const MONTHS: [&str; 12] = [
+        "January", "February", "March", "April", "May", "June", "July", "August", "September",
+        "October", "November", "December",
+    ];
+    let has = |form: &str| lines.iter().any(|it| contains_word(it, form));
+    if let Ok(day) = norm.parse::<NaiveDate>() {
+        let (y, m, d) = (day.year(), day.month(), day.day());
+        return [format!("{m}/{d}/{y}"), format!("{d}/{m}/{y}"), format!("{m:02}/{d:02}/{y}")]
+            .iter()
+            .chain(&[format!("{d:02}/{m:02}/{y}"), format!("{d}.{m}.{y}")])
+            .any(|it| has(it));
+    }
+    let parts = norm.strip_prefix("--").and_then(|it| it.split_once('-'));
+    let numbers = parts.and_then(|(m, d)| Some((m.parse::<usize>().ok()?, d.parse::<u8>().ok()?)));
+    numbers.is_some_and(|(month, day)| {
+        let name = month.checked_sub(1).and_then(|it| MONTHS.get(it));
+        name.is_some_and(|name| {
+            // `1 Mar 24 gauges` has no such day, `Mar 24 2026` has.
+            [*name, &name[..3]].iter().any(|it| {
+                let forms = [format!("{it} {day} 20"), format!("{it} {day}, 20")];
+                lines.iter().any(|line| forms.iter().any(|form| line.contains(&form[..])))
+            })
+        })
+    })
+}
 
 /// Returns whether the lines have another form of a word: an address for `URL`, `EN` for `English`, `…/pull/51` for
 /// `PR` and `#51`, `FF68` for `Firefox`; or what is above them, its name in full or in another script.

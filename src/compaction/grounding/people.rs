@@ -82,7 +82,7 @@ pub(crate) fn names_in_memories(memories: &[TypedMemory]) -> BTreeSet<String> {
     names
         .filter(|it| it.len() <= 3 && it.iter().all(|word| has_form_of_name(word)))
         .flatten()
-        .filter(|it| !TITLES.contains(it) && *it != MemoryType::User.general_topic())
+        .filter(|it| !TITLES.contains(it) && !MemoryType::User.is_general_topic(it))
         .map(str::to_owned)
         .collect()
 }

@@ -202,7 +202,7 @@ impl TopicWriter<'_> {
         topics: &FiledTopics,
     ) -> [Vec<(StatementKind, Item)>; N] {
         if let Some(memory) = memory {
-            let is_general = |it: &TypedMemory| it.name == it.kind.general_topic();
+            let is_general = |it: &TypedMemory| it.kind.is_general_topic(&it.name);
             let is_named = |it: &&TypedMemory| it.is_about_topic() && !is_general(it);
             let names: Vec<&str> = if is_general(memory) {
                 self.memories.iter().filter(is_named).map(|it| it.name.as_str()).collect()
@@ -355,7 +355,7 @@ impl TopicWriter<'_> {
         let deleted = known.map(deleted_items).unwrap_or_default();
         // A value that a person changed is not replaced by a newer one. Of a memory about nothing in particular the same
         // label may be that of another thing.
-        let is_keyed = memory.name != memory.kind.general_topic();
+        let is_keyed = !memory.kind.is_general_topic(&memory.name);
         let is_own = |it: &(StatementKind, Item)| {
             let says = |own: &(StatementKind, Item)| {
                 let has_value = is_keyed && own.1.citation.is_some();

@@ -148,7 +148,7 @@ fn read_by_model(
     };
     let statements = memories.iter().flat_map(|memory| {
         current_of_model(memory, logs).filter_map(|it| {
-            let is_general = memory.name == memory.kind.general_topic();
+            let is_general = memory.kind.is_general_topic(&memory.name);
             let topic = if is_general { String::new() } else { memory.name.clone() };
             let citation = it.item.citation.filter(|it| !is_decided(it))?;
             Some(ModelStatement { kind: it.kind, topic, text: it.item.text, citation })

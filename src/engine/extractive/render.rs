@@ -134,6 +134,9 @@ fn build_bullets(
             is_heading_shown = above.heading == heading && stems >= SELF_CONTAINED_STEMS && !asks;
             done.push(above);
         }
+        let page = &material.pages[at.page];
+        let title = heading.map(|it| &page.heads[material.heads[it].head].text);
+        is_heading_shown |= title.is_some_and(|it| sections::says_title(&piece, it));
         let place = (section, heading);
         let mut bullet =
             BulletBuilder::new(material, &material.units[first], place, is_heading_shown);
@@ -219,7 +222,7 @@ impl BulletBuilder {
         if let Some(head) =
             heading.filter(|_| !is_heading_shown).map(|h| &page.heads[material.heads[h].head])
         {
-            text = without_list_number(&head.text);
+            text = without_list_number(sections::without_kind(&head.text));
             text.push_str(": ");
             lines.extend(&head.lines);
         }

@@ -11,7 +11,7 @@ use std::{
 use super::{
     memories::roles::{BlockRole, role_of_label},
     parsed_log::{LogStatement, ParsedLog, StatementForm},
-    statements::labels::split_label,
+    statements::{labels::split_label, terms::is_stop_word, word_list::WordList},
 };
 use crate::{
     memory::atom::{self, AtomKind},
@@ -20,6 +20,7 @@ use crate::{
         hash::{HashedMap, hash_bytes},
         lexicon::{CuePosition, SECTIONS, WISDOM},
         scripts,
+        stems::english_stem,
         words::split_at_punctuation,
     },
 };
@@ -216,6 +217,33 @@ pub(super) fn is_single(title: &str) -> bool {
     })
 }
 
+/// Returns the statement of which this one only says why it is so, or how to apply it: `Why: …` below a rule.
+pub(super) fn parent_of_reason(page: &ParsedLog, statement: &LogStatement) -> Option<usize> {
+    let parent = statement.lead.and_then(|it| page.heads[it].statement)?;
+    (!page.statements[parent].introduces && is_reason(statement)).then_some(parent)
+}
+
+/// Returns whether the label of a statement says that it is a reason: `Why: …`.
+pub(super) fn is_reason(statement: &LogStatement) -> bool {
+    let label = normalized_label(statement.label_text());
+    statement.label > 0 && role_of_label(&label) == Some(BlockRole::Reason)
+}
+
+/// Returns a title without the label that says what is below it: `Decision: limit 8 °C`.
+pub(super) fn without_kind(title: &str) -> &str {
+    split_label(title).filter(|_| is_single(title)).map_or(title, |(_, rest)| &title[rest..])
+}
+
+/// Returns whether a text has all words of a title that names one decision or lesson.
+pub(super) fn says_title(text: &str, title: &str) -> bool {
+    let stems = |it: &str| -> HashSet<String> {
+        let words = WordList::of(it);
+        let words = words.iter().filter(|it| !is_stop_word(it));
+        words.map(|it| english_stem(it).into_owned()).collect()
+    };
+    is_single(title) && stems(without_kind(title)).is_subset(&stems(text))
+}
+
 /// Returns the class that a heading or lead-in gives to the statements below it.
 pub(super) fn class_of_head(head: &str) -> Option<StatementClass> {
     /// In a longer heading a cue proves little.
@@ -258,9 +286,10 @@ pub(super) fn class_of_words(text: &str, spoken: bool) -> StatementClass {
     let words = split_at_punctuation(&lower);
     let mut front = None;
     let mut any = None;
-    for FoundCue { is_in_front, cue, .. } in find_cues(&lower, &words) {
+    for FoundCue { is_in_front, cue, at } in find_cues(&lower, &words) {
         match cue.position {
             CuePosition::Front if spoken && cue.class == StatementClass::Open => {}
+            CuePosition::Any if is_manner(cue, at, &words) => {}
             CuePosition::Front if is_in_front => {
                 front.get_or_insert(cue.class);
             }
@@ -283,6 +312,12 @@ pub(super) fn class_of_words(text: &str, spoken: bool) -> StatementClass {
         (Some(class), _) => class,
         (None, class) => class.unwrap_or(StatementClass::Context),
     }
+}
+
+/// Returns whether a cue is within words that say how something went: `it stopped instead of writing half a row`.
+fn is_manner(cue: &SectionCue, at: usize, words: &[&str]) -> bool {
+    let after = words.get(at + cue.words.len());
+    cue.words == ["instead", "of"] && after.is_some_and(|it| it.ends_with("ing"))
 }
 
 /// Returns whether a text opens with a decision instead of only mentioning one.
@@ -333,13 +368,13 @@ pub(super) fn is_template_head(head: &str) -> bool {
         SECTIONS.template_titles.iter().chain(calendar::weekday_names()).copied().collect()
     });
     // Most heads say more than a template does, and leave here.
-    if has_more_words(head, 3) {
+    if has_more_words(head, 5) {
         return false;
     }
     let lower = head.to_lowercase();
     let words = split_at_punctuation(&lower);
     let joined = words.join(" ");
-    words.len() <= 3 && (NAMES.contains(&joined[..]) || class_of_head(head).is_some())
+    NAMES.contains(&joined[..]) || words.len() <= 3 && class_of_head(head).is_some()
 }
 
 /// Returns whether a label names an attribute of what the heading is about: `Status: …`, `Root cause: …`.

@@ -103,11 +103,18 @@ struct ShownLines<'a> {
     places: BTreeSet<(usize, usize)>,
     /// Of those the ones that are shown whole.
     whole: BTreeSet<(usize, usize)>,
+    /// Of the others the ones that have a word that an item lacks, and where it is, in bytes.
+    with_missing: BTreeMap<(usize, usize), usize>,
 }
 
 impl<'a> ShownLines<'a> {
     fn new(blocks: &'a [DataBlock]) -> Self {
-        Self { blocks, places: BTreeSet::new(), whole: BTreeSet::new() }
+        Self {
+            blocks,
+            places: BTreeSet::new(),
+            whole: BTreeSet::new(),
+            with_missing: BTreeMap::new(),
+        }
     }
 
     /// Shows the lines of an item; returns where the words are that its lines lack, if they are anywhere.
@@ -167,7 +174,8 @@ impl<'a> ShownLines<'a> {
             let found = self.all_places().filter(|it| has_it(it) && is_about(it));
             if let Some(place) = found.min_by_key(order) {
                 self.places.insert(place);
-                self.whole.insert(place);
+                let at = self.line(place).text.find(missing).unwrap_or_default();
+                self.with_missing.entry(place).or_insert(at);
                 let id = self.blocks[place.0].id_of(self.line(place));
                 let _ = write!(hints, " `{missing}` is in {id}.");
             }
@@ -189,7 +197,8 @@ impl<'a> ShownLines<'a> {
             let lines = self.places.range((b, 0)..(b + 1, 0)).map(|place| {
                 let mut line = block.lines[place.1].clone();
                 if !self.whole.contains(place) {
-                    line.text = shorten(&line.text, AROUND_CHARS_MAX);
+                    let at = self.with_missing.get(place).copied().unwrap_or_default();
+                    line.text = shorten_around(&line.text, at);
                 }
                 line
             });
@@ -197,6 +206,18 @@ impl<'a> ShownLines<'a> {
         });
         blocks.filter(|it| !it.lines.is_empty()).collect()
     }
+}
+
+/// Returns the characters of a line around a byte that are shown, with an ellipsis for what is left out.
+fn shorten_around(line: &str, at: usize) -> String {
+    let before = line[..at].chars().count();
+    // A word at the beginning is seen there.
+    if before < AROUND_CHARS_MAX / 2 {
+        return shorten(line, AROUND_CHARS_MAX);
+    }
+    let from = before - AROUND_CHARS_MAX / 2;
+    let rest: String = line.chars().skip(from).collect();
+    format!("…{}", shorten(&rest, AROUND_CHARS_MAX))
 }
 
 /// Returns the words that a fault says are in none of the cited lines.

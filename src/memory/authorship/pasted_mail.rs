@@ -19,12 +19,14 @@ const SIGN_OFF_WORDS_MAX: usize = 4;
 pub(super) fn mark(lines: &[NumberedLine<'_>], range: Range<usize>, found: &mut [LineAuthorship]) {
     let mut at = range.start;
     while at < range.end {
-        let header = header_len(&lines[at..range.end]);
-        if header == 0 {
-            at += 1;
+        let fields = leading_fields(&lines[at..range.end]);
+        let body = at + fields.len();
+        if !is_header(&fields) {
+            // No rest of these fields is a header, either.
+            at = body.max(at + 1);
             continue;
         }
-        let end = at + header + body_len(&lines[at + header..range.end]);
+        let end = body + body_len(&lines[body..range.end]);
         for (line, (_, _, kind)) in found[at..end].iter_mut().zip(&lines[at..end]) {
             if *kind != LineKind::Blank && !is_external_by_kind(*kind) {
                 paste(line);
@@ -34,17 +36,18 @@ pub(super) fn mark(lines: &[NumberedLine<'_>], range: Range<usize>, found: &mut 
     }
 }
 
-/// Returns the number of the first lines that are the header of a mail: fields of which one is its subject, and one says
-/// who wrote to whom.
-fn header_len(lines: &[NumberedLine<'_>]) -> usize {
+/// Returns the fields of a header that the first lines are.
+fn leading_fields(lines: &[NumberedLine<'_>]) -> Vec<MailField> {
     let field = |it: &NumberedLine<'_>| {
         let words = words_of(it.1, it.2);
         (it.2 == LineKind::Text).then(|| mail_field(words)).flatten()
     };
-    let fields: Vec<MailField> = lines.iter().map_while(field).collect();
-    let is_mail =
-        fields.contains(&MailField::Subject) && fields.contains(&MailField::Correspondent);
-    if is_mail { fields.len() } else { 0 }
+    lines.iter().map_while(field).collect()
+}
+
+/// Returns whether fields are the header of a mail: one is its subject, and one says who wrote to whom.
+fn is_header(fields: &[MailField]) -> bool {
+    fields.contains(&MailField::Subject) && fields.contains(&MailField::Correspondent)
 }
 
 /// What a field of a header says.
@@ -90,7 +93,7 @@ fn body_len(lines: &[NumberedLine<'_>]) -> usize {
             }
             LineKind::Text if at > 0 && is_blank(at - 1) => {
                 let label = field_of(words).map(|it| it.0).filter(|it| *it != words);
-                if label.is_some_and(starts_own_part) || header_len(&lines[at..]) > 0 {
+                if label.is_some_and(starts_own_part) || is_header(&leading_fields(&lines[at..])) {
                     return at;
                 }
             }

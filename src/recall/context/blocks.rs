@@ -292,7 +292,7 @@ impl MemoryToShow {
             shown.push(BodyStatement { text: self.description.clone(), newest: None });
         }
         for statement in &mut shown {
-            let is_about_nothing = self.name == self.kind.general_topic();
+            let is_about_nothing = self.kind.is_general_topic(&self.name);
             if !is_about_nothing && !says_title(&self.name, &statement.text) {
                 statement.text = format!("{}: {}", self.name, statement.text);
             }

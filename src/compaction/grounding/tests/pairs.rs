@@ -350,4 +350,32 @@ pub(super) const WRITTEN: &[(&str, &str)] = &[
         "- File: `~/Docs/Weekly Tracker - Mar 23 2026.md`",
         "File: ~/Docs/Weekly Tracker - Mar 23 2026.md",
     ),
+    ("- Runs Tugboat-7b on the old laptop", "The old laptop runs Tugboat-7B"),
+    ("- The old laptop runs the 7b model", "The old laptop runs the 7B model"),
+    ("- When the tide is low, the ferry waits at the pier", "At low tide the ferry waits at the pier"),
+    ("- If nobody answers by noon the ferry sails", "The ferry sails if there is no answer by noon"),
+    (
+        "- 12 ferries:\n  - red: Ada, Bo, Cy\n  - blue: Dee, Eve\n- All blue ones sail at noon",
+        "Of the 12 ferries the two blue ones (Dee, Eve) sail at noon",
+    ),
+    // What checks and tests whether something is so is no condition.
+    (
+        "- A Python daemon checks if it's 8:00 AM and sends the tide report",
+        "A Python daemon checks for 8:00 AM and sends the tide report",
+    ),
+    ("- Pier report 3/3/2026: all gauges dry", "On 2026-03-03 all gauges were dry"),
+    ("- Moved the berth plan in Mision Harbour", "Moved the berth plan in Mission Harbour"),
+    (
+        "- The old launcher failed at boot\n- cron did not work either",
+        "Neither the old launcher nor cron worked",
+    ),
+    ("## TideAgents\n- added TideAgents for the gauges", "A TideAgent for the gauges was added"),
+    ("- Flag `--text` is unsupported, send via `tide-send`", "Send via `tide-send`, not `--text`"),
+    ("- Failed to resolve host pier.example during deploy", "The deploy could not resolve pier.example"),
+    ("- File: `Tide Tracker - Mar 23 2026.md`", "The tide tracker of March 23"),
+    ("- Group: Under 65, all berths", "All berths of the under-65 group"),
+    (
+        "- Docs read: [Tide fields](a.md) and [Pier fields](b.md), both short",
+        "Two docs were read: Tide fields and Pier fields",
+    ),
 ];

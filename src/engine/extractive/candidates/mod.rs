@@ -236,6 +236,8 @@ impl CandidateCollector<'_> {
         let mut question: Option<usize> = None;
         // The last sentence of the previous statement.
         let mut previous_statement: Option<usize> = None;
+        // The unit at the beginning of each statement.
+        let mut first_units: Vec<Option<usize>> = vec![None; page.statements.len()];
         let meaningful = |head| is_meaningful(page, head, &self.templates);
         let mut heads = PageHeadings {
             meaningful: (0..page.heads.len()).map(meaningful).collect(),
@@ -255,6 +257,11 @@ impl CandidateCollector<'_> {
             let mut opener = previous_statement.take().filter(|&it| {
                 continues(page, self.units[it].at, s) && self.units[it].requires.is_none()
             });
+            // `Why: …` says nothing without its parent.
+            let of_parent = sections::parent_of_reason(page, statement);
+            if let Some(parent) = of_parent {
+                opener = first_units[parent];
+            }
             // How many sentences in a row refer back.
             let mut back_references = 0;
             for (piece, cut) in statement.pieces.iter().enumerate() {
@@ -262,7 +269,8 @@ impl CandidateCollector<'_> {
                 let words = statement.piece_text(piece);
                 let requires = if cut.starts_sentence {
                     let previous = opener.take().filter(|_| {
-                        back_references < BACK_REFERENCES_MAX && pieces::refers_back(words)
+                        back_references < BACK_REFERENCES_MAX
+                            && (of_parent.is_some() || is_incomplete(piece, words))
                     });
                     back_references = if previous.is_some() { back_references + 1 } else { 0 };
                     previous
@@ -277,7 +285,7 @@ impl CandidateCollector<'_> {
                         tokens: known_tokens.as_mut().filter(|_| !is_code).and_then(Iterator::next),
                         // A clause needs the beginning of its sentence.
                         is_candidate: is_candidate(pages, at)
-                            && (cut.starts_sentence || requires.is_some()),
+                            && (cut.starts_sentence && of_parent.is_none() || requires.is_some()),
                         requires,
                         answers: answers.filter(|_| piece == 0),
                     },
@@ -288,6 +296,7 @@ impl CandidateCollector<'_> {
                 } else if cut.starts_sentence {
                     opener = Some(self.units.len() - 1);
                     previous_statement = opener;
+                    first_units[s] = first_units[s].or(opener);
                     let is_last = piece + 1 == statement.pieces.len();
                     let asks = is_last && statement.label > 0 && is_question(words);
                     question = opener.filter(|_| asks);
@@ -340,9 +349,11 @@ impl CandidateCollector<'_> {
         if !chosen {
             return false;
         }
-        let lead = parent.filter(|&it| needs_parent(page, it, text, found.stems));
+        let comes_with_parent = sections::parent_of_reason(page, statement).is_some();
+        let lead =
+            parent.filter(|&it| !comes_with_parent && needs_parent(page, it, text, found.stems));
         // Nothing before it in the summary says what it refers to.
-        let refers_alone = requires.is_none() && pieces::refers_back(text);
+        let refers_alone = requires.is_none() && is_incomplete(at.piece, text);
         let needs_heading = parent.is_none()
             && (statement.lead.is_some()
                 || statement.form == StatementForm::Row
@@ -356,7 +367,11 @@ impl CandidateCollector<'_> {
             stems: found.stems,
             chars: text.chars().count(),
             factor: form_factor(statement, text)
-                * if refers_alone && !headed { DANGLING_FACTOR } else { 1.0 },
+                * if refers_alone && (!headed || pieces::is_about_counted_things(text)) {
+                    DANGLING_FACTOR
+                } else {
+                    1.0
+                },
             heading,
             lead,
             needs_heading,
@@ -420,6 +435,11 @@ fn continues(page: &ParsedLog, before: PiecePosition, statement: usize) -> bool 
         && (above.heading, above.lead) == (this.heading, this.lead)
 }
 
+/// Returns whether a piece says something only together with what is before it.
+fn is_incomplete(piece: usize, words: &str) -> bool {
+    if piece > 0 { pieces::needs_previous(words) } else { pieces::refers_back(words) }
+}
+
 /// Returns whether a piece is understandable by itself or with its heads.
 fn is_self_contained(
     statement: &LogStatement,
@@ -440,7 +460,7 @@ fn is_self_contained(
         (false, false) => 3,
         _ => 2,
     };
-    content >= needed && letters.nth(5).is_some()
+    content >= needed && letters.nth(5).is_some() && !pieces::reports_only_contact(text)
 }
 
 fn form_factor(statement: &LogStatement, text: &str) -> f64 {

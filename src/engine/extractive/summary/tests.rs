@@ -289,6 +289,19 @@ fn a_verbatim_week_has_no_lead_in_alone() {
 }
 
 #[test]
+fn a_row_of_a_verbatim_week_has_the_heads_of_its_columns() {
+    let text = "## Ferry\n\n| Day | Trips | Cars |\n|---|---|---|\n| Monday | 4 | 31 |\n| Friday | 6 | 58 |";
+    let logs = [log("2026-04-01", text)];
+    let whole = LengthBudget { verbatim: true, ..budget(10) };
+    let draft = summarized("2026-W14", &logs, &[], whole).unwrap();
+    assert_eq!(
+        print(&draft),
+        "# Context\n- Ferry: Monday: Trips 4, Cars 31 [2026-04-01:1,3,5]\n\
+         - Friday: Trips 6, Cars 58 [2026-04-01:3,6]\n"
+    );
+}
+
+#[test]
 fn a_verbatim_week_joins_only_meaningful_headings() {
     let text = "# 2026-04-01\n\n## Lisbon office\n### Notes\nThe landlord lowered the deposit by a third because the lift had stood\nstill all winter.\n## Done\n- signed";
     let logs = [log("2026-04-01", text)];

@@ -71,6 +71,11 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
                 continue;
             }
             let statement = statement_of.get(&line.number()).copied();
+            if line.kind() == LineKind::TableRow && statement.is_none() {
+                // The heads of the columns are in the words of the rows.
+                add_citation(&mut pending, address);
+                continue;
+            }
             if statement.is_some()
                 && statement == open
                 && let Some((_, items)) = draft.sections.iter_mut().find(|(s, _)| *s == last)
@@ -107,7 +112,14 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
             open = statement;
             let mut item =
                 std::mem::replace(&mut pending, Item { text: String::new(), citation: None });
-            item.text.push_str(&words);
+            let row = statement.map(|it| &page.statements[it]);
+            match row.filter(|it| it.form == StatementForm::Row) {
+                Some(row) => {
+                    item.text.push_str(&one_line(&row.text));
+                    row.header.iter().for_each(|it| add_citation(&mut item, page.address(*it)));
+                }
+                None => item.text.push_str(&words),
+            }
             add_citation(&mut item, address);
             let opened = ticked.iter().filter(|(_, done)| statement == Some(done.1) && done.0 == p);
             for &(page, task) in opened.map(|it| it.0) {

@@ -657,6 +657,10 @@ mod tests {
             "The rule about invoices is withdrawn",
             "Revoked the rule on invoices",
             "Die Regel zu invoices ist aufgehoben",
+            "The rule about invoices changed: 2,000 euros are fine",
+            "The rule about the invoices is outdated.",
+            "The rule about invoices no longer applies",
+            "Die Regel zu invoices gilt nicht mehr",
         ] {
             assert!(ends(newer), "{newer}");
         }
@@ -669,6 +673,9 @@ mod tests {
             "If the rule about invoices is dropped, we lose track",
             "Somebody asked whether the rule about invoices was withdrawn",
             "The rule about invoices dropped our costs by half",
+            "The rule about invoices changed our costs",
+            "The rule about invoices has not changed: 500 euros",
+            "If the rule about invoices changed, we would know",
             "Took the book back. The rule about invoices is on page 3",
             "Invoices were cancelled",
         ] {

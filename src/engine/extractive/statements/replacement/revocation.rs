@@ -1,5 +1,5 @@
 //! Whether a line takes a decision or rule back: `the decision of the 13th is off`, `Decision revoked: …`, `the rule
-//! about Fridays is withdrawn`, `took back the rule about invoices`.
+//! about Fridays is withdrawn`, `the rule about heating changed: …`, `took back the rule about invoices`.
 //!
 //! What a line only supposes, asks or denies takes nothing back. Pure.
 
@@ -71,10 +71,23 @@ impl Revocation {
             |at: usize, list: &[&str]| all.get(at).is_some_and(|it| list.contains(&&it.folded[..]));
         let clause_end = (noun..all.len()).find(|it| all[*it].ends_clause).unwrap_or(all.len() - 1);
         let behind = noun + 2..=clause_end;
-        let ended_at = behind.clone().find(|it| is(*it, &SEARCH.revoked_words));
-        // `The decision about Postgres dropped our costs` takes nothing back.
-        let ended_at =
-            ended_at.filter(|it| !is_denied(all, *it) && is(*it - 1, &SEARCH.passive_words));
+        let revoked = behind.clone().find(|it| is(*it, &SEARCH.revoked_words));
+        // `The decision about Postgres dropped our costs` takes nothing back, and `changed our costs` changes none.
+        let revoked = revoked.filter(|it| is(*it - 1, &SEARCH.passive_words));
+        let ends_changed = |it: &usize| is(*it, &SEARCH.changed_words) && all[*it].ends_clause;
+        let changed = || behind.clone().find(ends_changed);
+        let ended_at = revoked.or_else(changed).filter(|it| !is_denied(all, *it));
+        // `The rule about Fridays no longer applies`, `die Regel zu Freitagen gilt nicht mehr`
+        let over_at = |it: usize| {
+            let holds = |it: usize| behind.contains(&it) && is(it, &SEARCH.hold_words);
+            let is_no_longer = is(it, &["no"]) && is(it + 1, &["longer"]) && holds(it + 2);
+            let is_not_more = is(it, &["nicht"]) && is(it + 1, &["mehr"]);
+            match () {
+                () if is_not_more && holds(it - 1) => Some(it - 1),
+                () => (is_no_longer || is_not_more && holds(it + 2)).then_some(it),
+            }
+        };
+        let ended_at = ended_at.or_else(|| behind.clone().find_map(over_at));
         let takes_back = || {
             (noun.saturating_sub(BEFORE_MAX)..noun).any(|it| {
                 let takes = is(it, &SEARCH.revoked_words)

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::NaiveDate;
+use chrono::{Days, NaiveDate};
 
 use super::{
     sections::{section_of, sets_boundary},
@@ -68,7 +68,10 @@ impl ModelStatement {
         let words = WordList::of(&self.text);
         let own_terms = extractor.extract(&words);
         let of_topic = extractor.extract(&WordList::of(&self.topic));
-        let is_named = of_topic.stems.is_subset(&own_terms.stems);
+        // `Installed at /opt/tideboard` does not say what was installed.
+        let said = self.text.split_whitespace().filter(|it| !it.contains(['/', '`']));
+        let said = extractor.extract(&WordList::of(&said.collect::<Vec<_>>().join(" ")));
+        let is_named = of_topic.stems.is_subset(&said.stems);
         // The line of a project begins with its name.
         let text = if is_named || project.is_some() {
             self.text.clone()
@@ -92,7 +95,7 @@ impl ModelStatement {
             keys: Vec::new(),
             value_length: None,
             is_done: section == WisdomSection::Stopped,
-            open_until: None,
+            open_until: open_until(self.kind, self.day()),
             is_boundary: self.kind == StatementKind::Rule && sets_boundary(&self.text),
             news_worth: 0.0,
             changed: ChangedThings::default(),
@@ -107,6 +110,12 @@ impl ModelStatement {
             text,
         }
     }
+}
+
+/// Returns the day up to which an open item of a day is open: a model names only what remains beyond the day.
+fn open_until(kind: StatementKind, day: NaiveDate) -> Option<NaiveDate> {
+    const OPEN_DAYS: Days = Days::new(14);
+    (kind == StatementKind::Open).then(|| day.checked_add_days(OPEN_DAYS)).flatten()
 }
 
 /// Returns what a statement of a kind is worth before its length and age count: a model picks only what should still be

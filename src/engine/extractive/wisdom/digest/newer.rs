@@ -25,7 +25,7 @@ use crate::{
     memory::statement::StatementKind,
     text::{
         hash::{HashedMap, HashedSet, hash_bytes},
-        lexicon::SENTENCES,
+        lexicon::{SENTENCES, WISDOM},
     },
 };
 
@@ -348,6 +348,28 @@ fn denies(newer: &DigestStatement, older: &DigestStatement) -> bool {
             >= if names_several(older) { 1.0 } else { SHARED_MIN }
 }
 
+/// Returns whether a decision repeats an older one about the same thing: `Decided once more: SQLite over Postgres`.
+fn confirms(newer: &DigestStatement, older: &DigestStatement) -> bool {
+    const STEMS_MIN: usize = 3;
+    let are_decisions = [newer, older].iter().all(|it| it.kind == StatementKind::Decision);
+    let says_so = || {
+        let words = newer.text.to_lowercase();
+        WISDOM.confirmations.iter().any(|it| words.contains(it))
+    };
+    let shared = || {
+        let of_older = older.own_terms.stems.hashes();
+        let of_newer = newer.own_terms.stems.hashes().iter();
+        of_newer.filter(|it| of_older.contains(it)).collect::<Vec<_>>()
+    };
+    let is_named = |stems: &[&u64]| {
+        stems.iter().any(|it| newer.names.contains(it) || older.names.contains(it))
+    };
+    are_decisions && older.day < newer.day && says_so() && {
+        let shared = shared();
+        shared.len() >= STEMS_MIN && is_named(&shared)
+    }
+}
+
 /// Returns whether a statement joins things, of which a denial may be about one: `allergic to walnuts and to latex`.
 fn names_several(statement: &DigestStatement) -> bool {
     let text = statement.own_text();
@@ -366,6 +388,7 @@ fn replaces(newer: &DigestStatement, older: &DigestStatement) -> bool {
         && older.terms.stem_containment(&newer.terms) >= SERIES_OVERLAP;
     is_series
         || denies(newer, older)
+        || confirms(newer, older)
         || (has_conflicting_values(&older.terms, &newer.terms)
             && older.terms.similarity(&newer.terms) >= 0.6)
 }

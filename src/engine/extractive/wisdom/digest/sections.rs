@@ -118,6 +118,12 @@ pub(super) fn role_of(
         if statement.task.is_none() && is_rule_label && !is_count {
             return role(StatementKind::Rule, 1.3);
         }
+        let label = role_of_label(&label_words);
+        // `Feedback: the tests use a real database, never a mock` is an order, praise is none.
+        let may_order = label == Some(BlockRole::Feedback) && statement.task.is_none() && !is_count;
+        if may_order && words.has(cue_phrases::RULE) && !words.has(cue_phrases::NOT_RULES) {
+            return role(StatementKind::Rule, 1.3);
+        }
         if !is_report
             && !is_former
             && statement.task.is_none()
@@ -128,7 +134,6 @@ pub(super) fn role_of(
         if !is_report && statement.task.is_none() && titles::is_profile(page, statement) {
             return role(StatementKind::Profile, 1.3);
         }
-        let label = role_of_label(&label_words);
         match block_role(page, statement) {
             _ if is_count => {}
             // `Mistake: I ran it without a backup` reports what happened, and is one.

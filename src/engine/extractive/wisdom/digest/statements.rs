@@ -44,12 +44,13 @@ use crate::{
         bare_words,
         log::TextOrigin,
         statement::StatementKind,
+        typed::PEOPLE_TOPIC,
         wisdom::WisdomSection,
     },
     text::{
         hash::{HashedMap, hash_bytes},
         lexicon::{AUTHORSHIP, CUES, SEARCH, WISDOM},
-        pieces::refers_back,
+        pieces::{is_about_counted_things, refers_back},
         sentences::sentence_ranges,
         stems::english_stem,
     },
@@ -270,6 +271,8 @@ pub(in crate::engine::extractive) struct LogStatements {
     pub(in crate::engine::extractive) statements: Vec<DigestStatement>,
     pub(in crate::engine::extractive) newer: NewerStatements,
     pub(in crate::engine::extractive) entities: Entities,
+    /// The entity of what is about people whom the logs name too seldom.
+    pub(super) people: usize,
     /// Those that say too little to be read.
     pub(super) fragments: Vec<Fragment>,
 }
@@ -335,8 +338,9 @@ pub(in crate::engine::extractive) fn collect_from_pages(
     let mut statements = join_siblings(std::mem::take(found), extractor, kept_out);
     let newer = NewerStatements::of(&statements);
     rate(&mut statements, &newer);
-    let StatementCollector { entities, fragments, .. } = collector;
-    LogStatements { statements, newer, entities, fragments }
+    let StatementCollector { mut entities, fragments, .. } = collector;
+    let people = entities.of_topic(PEOPLE_TOPIC);
+    LogStatements { statements, newer, entities, people, fragments }
 }
 
 /// For how many days what is about the day of the log, or the next one, is still news.
@@ -398,6 +402,7 @@ impl<'a> OwnText<'a> {
         let said = statement.text.get(statement.label..end).unwrap_or_default();
         let spoken = says_label_alone(statement).then(|| said.trim());
         let own = spoken.filter(|it| !refers_back(it)).unwrap_or(own);
+        let own = without_joining_word(own);
         // Where a session was says nothing about what it says.
         let lead = bare_words::session_lead(own);
         let own = lead.map_or(own, |it| own[it.len()..].trim_start());
@@ -559,6 +564,10 @@ impl StatementCollector {
         {
             return;
         }
+        // A reason is a part of its rule.
+        if sections::parent_of_reason(page, statement).is_some() {
+            return;
+        }
         let Some(own_text) = OwnText::of(statement) else { return };
         let OwnText { own, shown, end, keeps_label, is_labelled } = own_text;
         let words = WordList::of(own);
@@ -571,6 +580,10 @@ impl StatementCollector {
         if !self.reads(role.kind, day) {
             return;
         }
+        // No heading says what `Number 4 must stay dry` is about.
+        if is_about_counted_things(own) {
+            return self.add_fragment(page, statement, role.kind);
+        }
         let section = section_of(role.kind);
         let (mut text, mut added_title) = (shown.to_owned(), None);
         let (head, above) = self.heads_of(page, index);
@@ -578,7 +591,8 @@ impl StatementCollector {
         // `Options` are those of something.
         let is_alone = |it: &usize| above.is_none() && self.heads[*it].is_generic;
         if let Some(head) = head.filter(|it| !is_clear && !is_alone(it)) {
-            let mut title = Cow::Borrowed(bare_title(&page.heads[head].text));
+            let mut title =
+                Cow::Borrowed(sections::without_kind(bare_title(&page.heads[head].text)));
             if let Some(above) = above {
                 title = format!("{}: {title}", bare_title(&page.heads[above].text)).into();
                 lines.extend(&page.heads[above].lines);
@@ -602,9 +616,18 @@ impl StatementCollector {
         if is_short && added_title.is_some() {
             return self.add_fragment(page, statement, role.kind);
         }
+        let mut own_lines: Vec<u32> = statement.lines_of(0, end).collect();
+        if let Some(reason) = reason_below(page, index)
+            && text.chars().count() + reason.text.chars().count() < TEXT_CHARS_MAX
+        {
+            let mark = if text.ends_with(['.', '!', '。']) { "" } else { "." };
+            text = format!("{text}{mark} {}", reason.text.trim());
+            own_lines.extend(reason.lines_of(0, reason.text.len()));
+            lines.extend(reason.lines_of(0, reason.text.len()));
+        }
         let addresses: Vec<Address> = lines.into_iter().map(|it| page.address(it)).collect();
         let Some(citation) = Citation::from_addresses(&addresses) else { return };
-        let own_lines = statement.lines_of(0, end).map(|it| page.address(it)).collect::<Vec<_>>();
+        let own_lines: Vec<Address> = own_lines.into_iter().map(|it| page.address(it)).collect();
         let Some(own_citation) = Citation::from_addresses(&own_lines) else { return };
         let subject = self.subject_of(page, statement, &words);
         let worth = own_worth(page, statement, (own, &words), &role, class);
@@ -715,6 +738,23 @@ fn says_label_alone(statement: &LogStatement) -> bool {
     let is_kind = |it: BlockRole| !matches!(it, BlockRole::Task | BlockRole::Reason);
     let role = || role_of_label(&sections::normalized_label(label));
     !label.is_empty() && (is_time() || role().is_some_and(is_kind))
+}
+
+/// Returns an order without the word that joins it to the one before: `And from now on …`.
+fn without_joining_word(text: &str) -> &str {
+    let Some((first, rest)) = text.split_once(' ') else { return text };
+    let first = first.trim_end_matches(',').to_lowercase();
+    let is_order = CUES.polite_words.contains(&&first[..])
+        && WordList::of(rest).opens_with(cue_phrases::FROM_NOW_ON);
+    if is_order { rest.trim_start() } else { text }
+}
+
+/// Returns the first statement below another one that says why that one is so.
+fn reason_below(page: &ParsedLog, index: usize) -> Option<&LogStatement> {
+    let below = |it: &&LogStatement| {
+        it.lead.is_some_and(|it| page.heads[it].statement == Some(index))
+    };
+    page.statements[index + 1..].iter().take_while(below).find(|it| sections::is_reason(it))
 }
 
 /// Returns a heading without its number, signs, and what is in brackets after it: `2. ✅ Bob (02:10 ET)`.

@@ -103,6 +103,48 @@ fn one_day_is_enough_and_each_statement_has_its_section() {
 }
 
 #[test]
+fn feedback_that_orders_is_a_rule_with_its_reason() {
+    check(
+        &["- Feedback: the depth sensors are tested in real water, never in the tank\n  \
+             - Why: the tank had no waves, and the sensor of the pier broke in the first storm.\n  \
+             - How to apply: any sensor that gets wet is tested in the harbour.\n\
+           - Feedback: Ottilie likes the tide charts of the new dashboard\n"],
+        &[
+            "How to work: the depth sensors are tested in real water, never in the tank. Why: the tank had no waves, and the sensor of the pier broke in the first storm. [2026-04-01:1-2]",
+            "Projects: Ottilie likes the tide charts of the new dashboard (2026-04-01) [2026-04-01:4]",
+        ],
+    );
+}
+
+#[test]
+fn a_decision_that_is_taken_again_is_one() {
+    check(
+        &[
+            "- Decided: SQLite and not Postgres for the tide charts, because one file is easy to copy\n\
+             - Decided: Postgres for the mail of the harbour, because it has two writers\n",
+            "- Decided once more: SQLite over Postgres for the tide charts, one file is still easy to copy\n",
+        ],
+        &[
+            "Decisions: Decided once more: SQLite over Postgres for the tide charts, one file is still easy to copy (2026-04-02) [2026-04-02:1]",
+            "Decisions: Postgres for the mail of the harbour, because it has two writers (2026-04-01) [2026-04-01:2]",
+        ],
+    );
+}
+
+#[test]
+fn an_order_may_be_joined_to_what_was_said_before() {
+    check(
+        &["- And from now on the shed of the harbour is locked at night\n"],
+        &["How to work: from now on the shed of the harbour is locked at night [2026-04-01:1]"],
+    );
+}
+
+#[test]
+fn what_is_about_an_item_of_a_list_is_no_bullet() {
+    check(&["## Gap report\n\nNumber 4 must never be left out of the report.\n"], &[]);
+}
+
+#[test]
 fn a_task_is_open_until_its_day_or_a_person_ticks_it_off() {
     let tasks =
         "- [ ] Paint the hull of the old ferry\n- [ ] Renew the licence of the gauge by 20 April\n";
@@ -624,6 +666,43 @@ fn a_state_is_old_after_fourteen_days_of_logs() {
     assert_eq!(ages.len(), 15);
     assert_eq!(ages[0], StatementAge::OldState);
     assert!(ages[1..].iter().all(|it| *it == StatementAge::Recent), "{ages:?}");
+}
+
+#[test]
+fn an_open_item_that_a_model_found_stays_for_two_weeks() {
+    let days = ["- Ottilie waits for the permit of the north pier\n"; 20];
+    let logs = logs(&days);
+    let open = |last: usize| {
+        let statement = |kind, topic: &str, text: &str, day: usize| ModelStatement {
+            kind,
+            topic: topic.to_owned(),
+            text: text.to_owned(),
+            citation: format!("2026-04-{day:02}:1").parse().unwrap(),
+        };
+        let permit = "The permit of the harbour office is missing";
+        let ferry = |day| {
+            statement(StatementKind::State, "Ferry", "The new ferry carries forty bicycles", day)
+        };
+        let mut statements = vec![statement(StatementKind::Open, "North pier", permit, 1)];
+        statements.extend((2..=last).map(ferry));
+        let stems = logs[..last].iter().map(|it| it.stem().clone());
+        let model = ModelReading { logs: stems.collect(), statements };
+        let input = DigestInput {
+            logs: &logs[..last],
+            states_from: NaiveDate::MIN,
+            model: &model,
+            held: &[],
+            shown: &str::to_owned,
+            entries: &[],
+            notes: &SeenStatements::default(),
+            kept_out: &|_, _, _| None,
+            kept_out_of_memory: &|_, _, _, _| false,
+            room: 8_000,
+        };
+        digest(&input).bullets.iter().any(|it| it.section == WisdomSection::Open)
+    };
+    assert!(open(15));
+    assert!(!open(16));
 }
 
 #[test]

@@ -248,11 +248,10 @@ impl TopicFiler<'_> {
     fn topic_of(&self, statement: &DigestStatement) -> Option<TopicKey> {
         let kind = statement.kind.memory_type();
         let entity = match kind {
-            // Whoever writes the logs is not who is named in them most, and whom they name too seldom for a memory is
-            // neither.
+            // Whoever writes the logs is not who is named in them most.
             MemoryType::User if opens_in_first_person(statement) => None,
             MemoryType::User => match statement.person {
-                None if begins_with_name(statement) => None,
+                None if begins_with_name(statement) => Some(self.read.people),
                 None => self.main_person(),
                 person => person,
             },
