@@ -47,9 +47,11 @@ impl Invocation {
         !is_named && !here.starts_with(&root.settings.path)
     }
 
-    /// Opens the root that the options or the current folder select.
+    /// Opens the root that the options or the current folder select; refuses an ordinary folder.
     pub(super) fn selected_root(&self, global: &GlobalArgs) -> CommandResult<MemoryRoot> {
         let path = self.config.select_root(global.root.as_deref(), &self.environment)?;
-        self.open_root(&path)
+        let root = self.open_root(&path)?;
+        root.require_set_up()?;
+        Ok(root)
     }
 }

@@ -142,8 +142,8 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(super) changed: ChangedThings,
     /// What it says of plans and tasks.
     pub(super) plan: PlanChange,
-    /// Whether a newer one says that what it plans was given up, exchanged, moved, or made.
-    pub(super) is_ended: bool,
+    /// The newer one that says that what it plans was given up, exchanged, moved, or made.
+    pub(super) ended_by: Option<usize>,
     /// How useful it is at the start of a session, from 0 to about 3.
     pub(in crate::engine::extractive) worth: f64,
     /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
@@ -648,7 +648,7 @@ impl StatementCollector {
             news_worth: news_worth(role.kind, &words),
             changed,
             plan,
-            is_ended: false,
+            ended_by: None,
             terms,
             own_terms,
             worth,
