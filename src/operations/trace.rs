@@ -12,7 +12,7 @@ use crate::{
         framing,
         trace::{Trace, TraceError, TraceUp, split_target, trace, trace_up},
     },
-    store::db::lineage::Lineage,
+    store::{db::lineage::Lineage, fs::layout::FileKind},
 };
 
 /// Traces `PATH[:LINE]` to its log lines, sanitized.
@@ -23,6 +23,10 @@ pub(crate) fn trace_to_sources(
 ) -> CommandResult<Trace> {
     let (name, line) = split_target(target);
     let path = resolve_target(name, root, call)?;
+    if root.vault.layout().kind_of(&path) == Some(FileKind::Index) {
+        let what = format!("`{path}` lists the memories; a trace begins at one of them");
+        return Err(CommandError::usage(what).hint("`memoird memories` names their files"));
+    }
     require_file(name, &path, call, root)?;
     let mut reader = LineageReader::open(call, root)?;
     let mut found = reader.query(&path, |lineage| trace(&path, line, lineage, root))?;

@@ -271,6 +271,12 @@ fn a_memory_is_traced_by_each_of_its_names() {
         gone.stderr.contains("`memory/feedback_how-to-work.md` is recorded but not on disk"),
         "{gone}"
     );
+    insta::assert_snapshot!(root.run(&["trace", "MEMORY.md"]), @r"
+    $ memoird trace MEMORY.md
+    ! error: `memory/MEMORY.md` lists the memories; a trace begins at one of them
+    !   try: memoird memories  # names their files
+    [exit 2]
+    ");
     insta::assert_snapshot!(root.run(&["trace", "How to rest"]), @r"
     $ memoird trace How to rest
     ! error: there is no `How to rest`

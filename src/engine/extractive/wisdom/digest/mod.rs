@@ -273,10 +273,8 @@ pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
     let considered = choice.considered.iter().copied().chain(others);
     let explained = considered.map(|(at, gain, why)| {
         let it = &statements[at];
-        let first_line =
-            |it: &DigestStatement| it.own_citation.addresses().next().map(|it| it.to_string());
         let newer = (why == DigestOutcome::Replaced)
-            .then(|| read.newer.replacement_of(statements, it))
+            .then(|| read.newer.replacing_line(statements, it))
             .flatten();
         ExplainedStatement {
             address: it.citation.addresses().next().map(|it| it.to_string()).unwrap_or_default(),
@@ -285,7 +283,7 @@ pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
             value: 100.0 * gain,
             worth: it.worth,
             why,
-            replaced_by: newer.and_then(|it| first_line(&statements[it])),
+            replaced_by: newer.map(|it| it.to_string()),
         }
     });
     let (chosen, mut left_out): (Vec<_>, Vec<_>) =

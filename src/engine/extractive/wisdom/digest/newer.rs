@@ -22,7 +22,7 @@ use crate::{
             word_list::WordList,
         },
     },
-    memory::statement::StatementKind,
+    memory::{address::Address, statement::StatementKind},
     text::{
         hash::{HashedMap, HashedSet, hash_bytes},
         lexicon::SENTENCES,
@@ -64,7 +64,8 @@ pub(super) fn mark_ended(statements: &mut [DigestStatement]) {
         }
     }
     for (older, newer) in ended.into_iter().chain(replaced) {
-        statements[older].ended_by = Some(newer);
+        // Its number is another one once short statements are joined; its line stays.
+        statements[older].ended_by = statements[newer].first_line();
     }
 }
 
@@ -298,13 +299,23 @@ impl NewerStatements {
         statements: &[DigestStatement],
         older: &DigestStatement,
     ) -> bool {
-        self.replacement_of(statements, older).is_some()
+        older.ended_by.is_some() || self.replacement_of(statements, older).is_some()
+    }
+
+    /// Returns the first line of the newer statement that replaces one.
+    pub(super) fn replacing_line(
+        &self,
+        statements: &[DigestStatement],
+        older: &DigestStatement,
+    ) -> Option<Address> {
+        let newer = || statements[self.replacement_of(statements, older)?].first_line();
+        older.ended_by.clone().or_else(newer)
     }
 
     /// Returns the newer statement that replaces one: that of the same label, one that says that what it is about was
     /// stopped, or one that shares most words with it, and therefore one of its few rarest words. Of a word in many
     /// statements only the newest ones are read.
-    pub(in crate::engine::extractive) fn replacement_of(
+    fn replacement_of(
         &self,
         statements: &[DigestStatement],
         older: &DigestStatement,
@@ -313,9 +324,8 @@ impl NewerStatements {
             self.of_key.get(key).and_then(|it| it.last().copied()).filter(|it| *it > older.order)
         };
         let of_labels = || older.keys.iter().map(newest_of).collect::<Option<Vec<_>>>();
-        let by_word = older
-            .ended_by
-            .or_else(|| of_labels()?.into_iter().max())
+        let by_word = of_labels()
+            .and_then(|it| it.into_iter().max())
             .or_else(|| ends_with_subject(older).then(|| self.stop_of(older))?)
             .or_else(|| self.resumption_of(older));
         if by_word.is_some() {
