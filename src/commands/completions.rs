@@ -115,8 +115,12 @@ const COMPLETED: [(&str, &str, ValueKind); 17] = [
 fn command() -> clap::Command {
     let root = |it: clap::Arg| it.add(ArgValueCompleter::new(ValueKind::Root));
     let command = super::clap_command().mut_arg("root", root);
-    COMPLETED.into_iter().fold(command, |command, (verb, arg, kind)| {
-        change_verb(command, verb, &|it| it.mut_arg(arg, |it| it.add(ArgValueCompleter::new(kind))))
+    COMPLETED.into_iter().fold(command, |command, (verb, name, kind)| {
+        // `mut_arg` would move a positional argument behind the others.
+        let with_values = |arg: clap::Arg| {
+            if arg.get_id() == name { arg.add(ArgValueCompleter::new(kind)) } else { arg }
+        };
+        change_verb(command, verb, &|it| it.mut_args(with_values))
     })
 }
 
@@ -254,8 +258,19 @@ fn candidate(value: String, help: String) -> CompletionCandidate {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn every_completed_argument_exists() {
-        super::command().debug_assert();
+        let command = command();
+        command.clone().debug_assert();
+        for (verb, name, _) in COMPLETED {
+            let mut found = &command;
+            for word in verb.split(' ') {
+                found = found.find_subcommand(word).expect(verb);
+            }
+            let arg = found.get_arguments().find(|it| it.get_id() == name).expect(name);
+            assert!(arg.get::<ArgValueCompleter>().is_some(), "{verb} {name}");
+        }
     }
 }

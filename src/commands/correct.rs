@@ -142,7 +142,7 @@ fn show(
         .iter()
         .map(|(tier, period)| match tier {
             Tier::Wisdom => "the entries of WISDOM.md that come from months".to_owned(),
-            tier => format!("{tier} {period}"),
+            _ => root.vault.layout().summary(*period),
         })
         .collect();
     let above = names.join(" and ");

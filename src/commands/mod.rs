@@ -135,11 +135,7 @@ Global options:
 #[derive(Debug, Parser)]
 #[command(name = "memoird", version, help_template = help_template(), max_term_width = 100)]
 #[command(subcommand_value_name = "VERB")]
-#[command(
-    after_help = "`memoird VERB --help` describes one verb. Exit codes: 0 done or nothing to do, 1 a job \
-failed or is stuck, 2 usage, 65 bad data, 69 model unavailable, 73 cannot write, 75 another process \
-uses the folder, 78 bad configuration."
-)]
+#[command(after_help = help_end())]
 struct Cli {
     #[command(flatten)]
     global: GlobalArgs,
@@ -426,6 +422,13 @@ fn show_version(ui: &Ui) -> ExitCode {
         ui.data(format!("memoird {version}"));
     }
     ExitCode::SUCCESS
+}
+
+/// Returns the end of the `--help` page, which lists the exit codes.
+fn help_end() -> String {
+    let codes = CommandErrorKind::ALL.map(|it| format!(", {} {}", it.exit_code(), it.meaning()));
+    let codes = codes.concat();
+    format!("`memoird VERB --help` describes one verb. Exit codes: 0 done or nothing to do{codes}.")
 }
 
 /// Returns the `--help` page with the verbs that this build has.

@@ -32,7 +32,20 @@ impl Invocation {
         global: &GlobalArgs,
         ui: &Ui,
     ) -> CommandResult<(Self, MemoryRoot)> {
-        let (call, root) = Self::with_root(global)?;
+        let (call, root) = Self::with_any_root_to_write(global, ui)?;
+        root.require_set_up()?;
+        Ok((call, root))
+    }
+
+    /// Opens the selected root as [`Self::with_root_to_write`] does, also an ordinary folder, for what makes a memory
+    /// folder of it.
+    pub(super) fn with_any_root_to_write(
+        global: &GlobalArgs,
+        ui: &Ui,
+    ) -> CommandResult<(Self, MemoryRoot)> {
+        let call = Self::load(global)?;
+        let path = call.config.select_root(global.root.as_deref(), &call.environment)?;
+        let root = call.open_root(&path)?;
         if call.is_unnamed(global, &root) && !ui.is_json() {
             ui.note(format!("memory folder: {}", root.settings.path.display()));
         }
@@ -47,9 +60,11 @@ impl Invocation {
         !is_named && !here.starts_with(&root.settings.path)
     }
 
-    /// Opens the root that the options or the current folder select.
+    /// Opens the root that the options or the current folder select; refuses an ordinary folder.
     pub(super) fn selected_root(&self, global: &GlobalArgs) -> CommandResult<MemoryRoot> {
         let path = self.config.select_root(global.root.as_deref(), &self.environment)?;
-        self.open_root(&path)
+        let root = self.open_root(&path)?;
+        root.require_set_up()?;
+        Ok(root)
     }
 }

@@ -24,7 +24,8 @@ use crate::{
 /// Trace a line to the log lines it comes from
 #[derive(Debug, clap::Args)]
 pub(super) struct TraceArgs {
-    /// A file, a line of it, or a period (memory/weekly/2026-W14.md:19, WISDOM.md, 2026-W14:19)
+    /// A file, a line of it, a period, or the name of a memory (memory/weekly/2026-W14.md:19, WISDOM.md,
+    /// 2026-W14:19, feedback_how-to-work)
     #[arg(value_name = "PATH[:LINE]")]
     target: String,
     /// Trace a log line to everything derived from it (2026-04-02:12)
@@ -57,9 +58,7 @@ pub(super) fn run(global: &GlobalArgs, args: TraceArgs, ui: &Ui) -> CommandResul
     // The sources of a log line are in no other file, so a person asks what came of it.
     let (name, line) = split_target(&target);
     let is_log_line = line.is_some()
-        && root.vault.layout().stem_at(&resolve_target(name, &root, &call)).is_some_and(|stem| {
-            root.vault.layout().kind_of(&root.vault.log_path(&stem)) == Some(FileKind::Log)
-        });
+        && root.vault.layout().kind_of(&resolve_target(name, &root, &call)?) == Some(FileKind::Log);
     if up || is_log_line {
         let up = trace_to_derived(&call, &root, &target)?;
         let items = up.derived.iter().filter_map(|it| location(&it.place)).collect();

@@ -8,7 +8,7 @@ use super::{
     blame,
     error::{CommandError, CommandResult},
     trace::LineageReader,
-    workspace::{Invocation, MemoryRoot},
+    workspace::{Invocation, MemoryRoot, no_logs_yet},
 };
 use crate::{
     compaction,
@@ -135,9 +135,13 @@ fn newest_summary(
     let week = inventory.weekly.keys().next_back().copied();
     let newest = week.or_else(|| inventory.monthly.keys().next_back().copied());
     let first = inventory.logs.keys().next().map(|it| Period::containing(Grain::Week, it.date()));
-    newest
-        .or_else(|| first.filter(|it| root.is_open(call, inventory, *it)))
-        .ok_or_else(|| CommandError::usage("there are no summaries yet").hint("memoird compact"))
+    newest.or_else(|| first.filter(|it| root.is_open(call, inventory, *it))).ok_or_else(|| {
+        let what = "there are no summaries yet";
+        if inventory.logs.is_empty() {
+            return no_logs_yet(what);
+        }
+        CommandError::usage(what).hint("memoird compact")
+    })
 }
 
 /// Returns the logs of a period.

@@ -32,6 +32,30 @@ pub enum CommandErrorKind {
 }
 
 impl CommandErrorKind {
+    /// All kinds, by exit code.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Job,
+        Self::Usage,
+        Self::Data,
+        Self::Unavailable,
+        Self::CannotWrite,
+        Self::Busy,
+        Self::Config,
+    ];
+
+    /// Returns what the exit code means, in a few words.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Self::Job => "a job failed or is stuck",
+            Self::Usage => "usage",
+            Self::Data => "bad data",
+            Self::Unavailable => "model unavailable",
+            Self::CannotWrite => "cannot write",
+            Self::Busy => "another process uses the folder",
+            Self::Config => "bad configuration",
+        }
+    }
+
     /// Returns the name in JSON.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -203,5 +227,18 @@ impl From<LockError> for CommandError {
             LockError::Io { .. } => (CommandErrorKind::CannotWrite, None),
         };
         Self::new(kind, error).hints_from(hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_of_errors_lists_each_kind() {
+        let schema: serde_json::Value =
+            serde_json::from_str(include_str!("../../schema/error.schema.json")).expect("valid");
+        let names: Vec<&str> = CommandErrorKind::ALL.iter().map(|it| it.name()).collect();
+        assert_eq!(schema["properties"]["kind"]["enum"], serde_json::json!(names));
     }
 }

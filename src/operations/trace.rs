@@ -2,22 +2,17 @@
 //!
 //! Records edits of the file first, so that the answer is about its current lines.
 
-use std::path::Path;
-
 use super::{
     error::{CommandError, CommandErrorKind, CommandResult},
     workspace::{Invocation, MemoryRoot},
 };
 use crate::{
-    memory::{
-        address::{Address, Stem},
-        period::Period,
-    },
+    memory::address::Address,
     recall::{
         framing,
         trace::{Trace, TraceError, TraceUp, split_target, trace, trace_up},
     },
-    store::db::lineage::Lineage,
+    store::{db::lineage::Lineage, fs::layout::FileKind},
 };
 
 /// Traces `PATH[:LINE]` to its log lines, sanitized.
@@ -27,7 +22,11 @@ pub(crate) fn trace_to_sources(
     target: &str,
 ) -> CommandResult<Trace> {
     let (name, line) = split_target(target);
-    let path = resolve_target(name, root, call);
+    let path = resolve_target(name, root, call)?;
+    if root.vault.layout().kind_of(&path) == Some(FileKind::Index) {
+        let what = format!("`{path}` lists the memories; a trace begins at one of them");
+        return Err(CommandError::usage(what).hint("`memoird memories` names their files"));
+    }
     require_file(name, &path, call, root)?;
     let mut reader = LineageReader::open(call, root)?;
     let mut found = reader.query(&path, |lineage| trace(&path, line, lineage, root))?;
@@ -37,15 +36,15 @@ pub(crate) fn trace_to_sources(
 
 /// Refuses a name that leads to no file, now or recorded.
 fn require_file(name: &str, path: &str, call: &Invocation, root: &MemoryRoot) -> CommandResult<()> {
-    let layout = root.vault.layout();
-    if layout.full(path).exists() {
-        return Ok(());
-    }
-    let lineage = Lineage::open_existing(&layout.database())?;
-    if lineage.map(|it| it.document(path)).transpose()?.flatten().is_some() {
+    if root.vault.layout().full(path).exists() || is_recorded(path, root)? {
         return Ok(());
     }
     Err(root.no_file(call, path, name))
+}
+
+fn is_recorded(path: &str, root: &MemoryRoot) -> CommandResult<bool> {
+    let lineage = Lineage::open_existing(&root.vault.layout().database())?;
+    Ok(lineage.map(|it| it.document(path)).transpose()?.flatten().is_some())
 }
 
 /// Traces a log line to everything derived from it, sanitized.
@@ -55,7 +54,7 @@ pub(crate) fn trace_to_derived(
     target: &str,
 ) -> CommandResult<TraceUp> {
     let (name, line) = split_target(target);
-    let path = resolve_target(name, root, call);
+    let path = resolve_target(name, root, call)?;
     let mut reader = LineageReader::open(call, root)?;
     let address = log_address(&path, line, root)?;
     let mut up = reader.query(&path, |lineage| trace_up(&address, lineage, root))?;
@@ -159,36 +158,16 @@ fn reader_error(call: &Invocation, root: &MemoryRoot, what: &str) -> Option<Comm
     Some(error)
 }
 
-/// Returns the path, relative to the root, that an argument names: a period, a log, or a path relative to
-/// the root or the current folder. Finds archived logs too.
-pub(crate) fn resolve_target(name: &str, root: &MemoryRoot, call: &Invocation) -> String {
-    let path = named_path(name, root, call);
-    root.vault.layout().stem_at(&path).map_or(path, |stem| root.vault.log_path(&stem))
-}
-
-fn named_path(name: &str, root: &MemoryRoot, call: &Invocation) -> String {
-    let layout = root.vault.layout();
-    if let Ok(period) = name.parse::<Period>() {
-        return layout.summary(period);
-    }
-    if let Ok(stem) = name.parse::<Stem>() {
-        return layout.source_path(&stem);
-    }
-    let is_file = |relative: &str| layout.full(relative).is_file();
-    let plain = name.strip_prefix("./").unwrap_or(name);
-    if !Path::new(plain).is_absolute() && is_file(plain) && !plain.split('/').any(|it| it == "..") {
-        return plain.to_owned();
-    }
-    let full = call.environment.absolute(Path::new(name), &call.environment.cwd);
-    if let Some(relative) = full
-        .canonicalize()
-        .ok()
-        .and_then(|it| Some(it.strip_prefix(layout.root()).ok()?.to_str()?.to_owned()))
-    {
-        return relative;
-    }
-    let typed = layout.typed_memory(plain);
-    if is_file(&typed) { typed } else { plain.to_owned() }
+/// Returns the path, relative to the root, that an argument names, as for every other verb, also of a file that is
+/// only recorded. Finds archived logs too.
+pub(crate) fn resolve_target(
+    name: &str,
+    root: &MemoryRoot,
+    call: &Invocation,
+) -> CommandResult<String> {
+    let is_known = |path: &str| is_recorded(path, root);
+    let path = root.resolve_known_file(&call.environment, name, &is_known)?;
+    Ok(root.vault.layout().stem_at(&path).map_or(path, |stem| root.vault.log_path(&stem)))
 }
 
 fn log_address(path: &str, line: Option<u32>, root: &MemoryRoot) -> CommandResult<Address> {

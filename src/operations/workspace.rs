@@ -129,11 +129,15 @@ impl MemoryRoot {
         })
     }
 
-    /// Refuses an ordinary folder (not configured, and without `memoird.yaml` and logs), and one in which others
-    /// may write.
+    /// Refuses an ordinary folder, and one in which others may write.
     pub(crate) fn require_memory_folder(&self) -> CommandResult<()> {
+        refuse_open_folder(self.vault.layout())?;
+        self.require_set_up()
+    }
+
+    /// Refuses an ordinary folder: not configured, and without `memoird.yaml` and logs.
+    pub(crate) fn require_set_up(&self) -> CommandResult<()> {
         let layout = self.vault.layout();
-        refuse_open_folder(layout)?;
         let is_set_up = self.settings.configured || layout.full(ROOT_FILE).is_file();
         if !is_set_up && !layout.full(layout.memory_dir()).is_dir() {
             let what = format!(
@@ -141,9 +145,11 @@ impl MemoryRoot {
                 layout.root().display(),
                 layout.memory_dir()
             );
-            return Err(
-                CommandError::usage(what).hint(format!("memoird init {}", layout.root().display()))
-            );
+            let outer = layout.root().ancestors().skip(1).find(|it| it.join(ROOT_FILE).is_file());
+            return Err(CommandError::usage(what).hint(match outer {
+                Some(outer) => format!("use the outer folder: `--root {}`", outer.display()),
+                None => format!("to make it one: memoird init {}", layout.root().display()),
+            }));
         }
         Ok(())
     }
@@ -189,12 +195,7 @@ impl MemoryRoot {
         } else if let Ok(period) = named.to_uppercase().parse::<Period>() {
             with_kind(layout.summary(period))
         } else {
-            let file = match named {
-                INDEX_FILE | "MEMORY" => layout.index(),
-                "WISDOM" => layout.wisdom(),
-                name => layout.typed_memory(&format!("{name}.md")),
-            };
-            with_kind(file).filter(|(path, _)| {
+            with_kind(self.named_file(named)).filter(|(path, _)| {
                 !named.contains('/') && layout.full(path).symlink_metadata().is_ok()
             })
         };
@@ -206,10 +207,18 @@ impl MemoryRoot {
             return Ok(found);
         }
         // People know a memory by the name in its frontmatter rather than by its file name.
-        let memories = self.vault.scan(&HashMap::new())?.inventory.memories;
-        if let Some(memory) = memories.iter().find(|it| it.name == named) {
+        let inventory = self.vault.scan(&HashMap::new())?.inventory;
+        if let Some(memory) = inventory.memories.iter().find(|it| it.name == named) {
             let path = layout.typed_memory(&memory.file_name.to_string_lossy());
             return Ok((path, FileKind::Memory));
+        }
+        // The caller names what the folder has instead of this period.
+        let is_dated = |it: &(String, FileKind)| {
+            matches!(it.1, FileKind::Log | FileKind::Weekly | FileKind::Monthly)
+        };
+        let mut by_path = candidates.iter().flatten().filter_map(|it| with_kind(it.clone()));
+        if let Some(found) = by_path.find(is_dated) {
+            return Ok(found);
         }
         if candidates.iter().all(Option::is_none) {
             let what = format!("`{named}` is outside the memory folder `{}`", root.display());
@@ -217,7 +226,12 @@ impl MemoryRoot {
         }
         let is_wisdom = |it: &String| *it == layout.wisdom();
         if named == "WISDOM" || candidates.iter().flatten().any(is_wisdom) {
-            return Err(no_wisdom_yet());
+            return Err(no_wisdom_yet(&inventory));
+        }
+        if inventory.logs.is_empty()
+            && named.parse::<Period>().is_err_and(|it| !it.is_outside_calendar())
+        {
+            return Err(no_logs_yet(format!("there is no `{named}`")));
         }
         Err(no_such_file(named))
     }
@@ -249,6 +263,16 @@ impl MemoryRoot {
         periods.find(|it| (it.first(), it.last()) == (first, last))
     }
 
+    /// Returns the index, the wisdom file, or else the typed memory of that name, with or without the ending.
+    fn named_file(&self, named: &str) -> String {
+        let layout = self.vault.layout();
+        match named.strip_suffix(".md").unwrap_or(named) {
+            "MEMORY" => layout.index(),
+            "WISDOM" => layout.wisdom(),
+            name => layout.typed_memory(&format!("{name}.md")),
+        }
+    }
+
     /// Returns the file that an argument names, as [`Self::resolve_file`] does, or a deleted one for which
     /// `is_known` holds.
     pub(crate) fn resolve_known_file(
@@ -261,12 +285,7 @@ impl MemoryRoot {
             Ok((path, _)) => return Ok(path),
             Err(error) => error,
         };
-        let layout = self.vault.layout();
-        let by_name = match named {
-            INDEX_FILE | "MEMORY" => layout.index(),
-            "WISDOM" => layout.wisdom(),
-            name => layout.typed_memory(&format!("{name}.md")),
-        };
+        let by_name = self.named_file(named);
         for path in self.path_candidates(around, named).into_iter().flatten().chain([by_name]) {
             if is_known(&path)? {
                 return Ok(path);
@@ -279,7 +298,8 @@ impl MemoryRoot {
     /// instead, for others that there is no `named`.
     pub(crate) fn no_file(&self, call: &Invocation, path: &str, named: &str) -> CommandError {
         if path == self.vault.layout().wisdom() {
-            return no_wisdom_yet();
+            let scan = self.vault.scan(&HashMap::new());
+            return scan.map_or_else(CommandError::from, |it| no_wisdom_yet(&it.inventory));
         }
         let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".md"));
         let period = name.and_then(|it| it.parse::<Period>().ok());
@@ -310,6 +330,9 @@ impl MemoryRoot {
         inventory: &Inventory,
         period: Period,
     ) -> CommandError {
+        if inventory.logs.is_empty() {
+            return no_logs_yet(format!("there is nothing of {period}"));
+        }
         if period.grain() == Grain::Day {
             let logs = present_range("log", inventory.logs.keys().map(Stem::date));
             return CommandError::usage(format!("there is no log of {period}"))
@@ -496,8 +519,18 @@ fn present_range<T: fmt::Display + PartialEq>(
 }
 
 /// Returns the error for `WISDOM.md` before the first run.
-fn no_wisdom_yet() -> CommandError {
-    CommandError::usage("there is no `WISDOM.md` yet").hint("memoird compact")
+fn no_wisdom_yet(inventory: &Inventory) -> CommandError {
+    let what = "there is no `WISDOM.md` yet";
+    if inventory.logs.is_empty() {
+        return no_logs_yet(what);
+    }
+    CommandError::usage(what).hint("memoird compact")
+}
+
+/// Returns the error for what is made from logs, in a folder without any.
+pub(crate) fn no_logs_yet(what: impl fmt::Display) -> CommandError {
+    CommandError::usage(format!("{what}: the memory folder has no logs"))
+        .hint("`memoird log TEXT` writes the first entry")
 }
 
 pub(crate) fn no_such_file(named: &str) -> CommandError {

@@ -221,6 +221,251 @@ fn a_period_that_is_up_to_date_names_what_is_due() {
             "nothing to do: 2026-W11 is up to date\ndue: extract 2026-03-03, weekly 2026-W10, ";
         assert!(done.stderr.starts_with(expected), "{done}");
     }
+    insta::assert_snapshot!(root.run(&["compact", "--period", "2026-W11"]).ok(), @r"
+    $ memoird compact --period 2026-W11
+    ! nothing to do: 2026-W11 is up to date
+    ! due: extract 2026-03-03, weekly 2026-W10, monthly 2026-03; `memoird compact` runs them
+    ");
+}
+
+#[test]
+fn messages_of_mistakes_are_complete() {
+    let root = Root::small();
+    root.run(&["compact"]).ok();
+    insta::assert_snapshot!(root.run(&["compact", "weekly", "--period", "2026-04"]), @r"
+    $ memoird compact weekly --period 2026-04
+    ! error: `weekly` is about weeks, and 2026-04 is none
+    !   try: memoird compact --period 2026-04
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["search", "tier:foo"]), @r#"
+    $ memoird search tier:foo
+    ! error: `tier:foo`: there is no tier of this name (daily, session, weekly, monthly, wisdom, memory)
+    !   try: memoird search '"tier:foo"'  # to search for it as words
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(root.run(&["search", "backfill", "--since", "soon"]), @r#"
+    $ memoird search backfill --since soon
+    ! error: invalid value 'soon' for '--since <PERIOD>': `soon` names no days (expected 2026-11-21, 2026-W47, 2026-11, or words like "two weeks ago", yesterday)
+    ! 
+    ! For more information, try '--help'.
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(root.run(&["show", "WISDOM.md", "--as-of", "soon"]), @r#"
+    $ memoird show WISDOM.md --as-of soon
+    ! error: `soon` is not a time (expected 2026-04-02, 2026-04-02 14:00, 2026-04-02T14:00:00+02:00, or words like `3 days ago`, `last month`)
+    !   try: memoird show WISDOM.md --as-of "1 day ago"
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(root.run(&["undo", "abc"]), @r"
+    $ memoird undo abc
+    ! error: invalid value 'abc' for '[RUN]': not the number of a run; `memoird history` lists the runs with their numbers
+    ! 
+    ! For more information, try '--help'.
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["undo", "abc", "--json"]), @r#"
+    $ memoird undo abc --json
+    ! {"kind":"usage","message":"invalid value 'abc' for '[RUN]': not the number of a run; `memoird history` lists the runs with their numbers","hints":[],"code":2}
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(root.run(&["search", "tier:foo", "--json"]), @r#"
+    $ memoird search tier:foo --json
+    ! {"kind":"usage","message":"`tier:foo`: there is no tier of this name (daily, session, weekly, monthly, wisdom, memory)","hints":["to search for it as words: memoird search '\"tier:foo\"'"],"code":2}
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(root.run(&["service", "status"]).ok(), @r"
+    $ memoird service status
+    unit      not installed; `memoird service install` installs it
+    service   unknown (systemctl is not installed)
+    ");
+}
+
+#[test]
+fn a_folder_without_logs_is_answered_with_the_first_entry() {
+    let root = Root::empty("here");
+    root.run(&["init"]).ok();
+    insta::assert_snapshot!(root.run(&["show", "WISDOM.md"]), @r"
+    $ memoird show WISDOM.md
+    ! error: there is no `WISDOM.md` yet: the memory folder has no logs
+    !   try: memoird log TEXT  # writes the first entry
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["coverage"]), @r"
+    $ memoird coverage
+    ! error: there are no summaries yet: the memory folder has no logs
+    !   try: memoird log TEXT  # writes the first entry
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["show", "week"]), @r"
+    $ memoird show week
+    ! error: there is no `week`: the memory folder has no logs
+    !   try: memoird log TEXT  # writes the first entry
+    [exit 2]
+    ");
+    let next = "\n  try: memoird log TEXT  # writes the first entry\n";
+    for args in [
+        &["show", "2026-W14"][..],
+        &["show", "2026-04-02"],
+        &["coverage", "--all"],
+        &["coverage", "2026-04"],
+        &["trace", "WISDOM.md:3"],
+        &["blame", "WISDOM.md"],
+        &["diff", "WISDOM.md"],
+        &["history", "WISDOM.md"],
+        &["correct", "WISDOM.md:3", "x"],
+    ] {
+        let failed = root.run(args);
+        assert!(failed.code == 2 && failed.stderr.ends_with(next), "{failed}");
+    }
+    // What is proposed leads on.
+    root.run(&["log", "TEXT"]).ok();
+    root.run_with_digest(&["compact"]).ok();
+    root.run(&["show", "WISDOM.md"]).ok();
+    root.run(&["coverage"]).ok();
+}
+
+#[test]
+fn an_ordinary_folder_is_no_memory_folder() {
+    let root = Root::empty("here");
+    root.write("../plain/notes.txt", "mine");
+    insta::assert_snapshot!(root.run(&["--root", "../plain", "status"]), @r"
+    $ memoird --root ../plain status
+    ! error: `~/plain` is not a memory folder: it has no `memory`
+    !   try: memoird init ~/plain  # to make it one
+    [exit 2]
+    ");
+    for args in [
+        &["show", "WISDOM.md"][..],
+        &["search", "x"],
+        &["log", "x"],
+        &["coverage"],
+        &["memories"],
+        &["history"],
+        &["review"],
+        &["doctor"],
+    ] {
+        let failed = root.run(&[&["--root", "../plain"], args].concat());
+        let expected = "plain` is not a memory folder: it has no `memory`\n";
+        assert!(failed.code == 2 && failed.stderr.contains(expected), "{failed}");
+    }
+    assert_eq!(fs::read_dir(root.home("plain")).unwrap().count(), 1);
+    // The folder of the logs, given for the folder around it.
+    let other = Root::small();
+    other.run(&["compact"]).ok();
+    insta::assert_snapshot!(other.run(&["--root", "memory", "status"]), @r"
+    $ memoird --root memory status
+    ! error: `~/small/memory` is not a memory folder: it has no `memory`
+    !   hint: use the outer folder: `--root ~/small`
+    [exit 2]
+    ");
+    let nested = Root::empty("nested");
+    nested.write("memoird.yaml", "zone: Europe/Berlin\n");
+    nested.write("memory/memory/2026-04-10.md", "- Chose SQLite\n");
+    let status = nested.run(&["status"]).ok();
+    let expected = "  memory/memory: 1 log that is not read, memory/memory/2026-04-10.md: move it \
+                    (`mv memory/memory/*.md memory/`), or set `memory_dir: memory/memory` in memoird.yaml\n";
+    assert!(status.stdout.contains(expected), "{status}");
+}
+
+#[test]
+fn help_groups_the_verbs() {
+    let root = Root::empty("nobody");
+    let help = root.run(&["-h"]).ok().stdout;
+    // A build with a feature has more verbs.
+    let of_features = ["  bundle ", "  worker "];
+    let is_common = |it: &&str| !of_features.iter().any(|verb| it.starts_with(verb));
+    let help: Vec<&str> = help.lines().filter(is_common).collect();
+    insta::assert_snapshot!(help.join("\n"), @r"
+    Turns an agent's daily logs into long-term memory, every line traced to its source
+
+    Usage: memoird [OPTIONS] [VERB]
+
+    Everyday:
+      init         Set up memory for agents or a folder
+      log          Append an entry to today's log
+      status       Show what is in the folder, what is due, and why
+      compact      Run everything that is due now
+      search       Find the log lines that answer a question
+      trace        Trace a line to the log lines it comes from (alias: why)
+      correct      Correct an item and everything derived from it
+      review       Accept, refuse, or edit quarantined lines and proposed changes
+      undo         Undo a run
+      forget       Forget lines of logs: remove everything derived from them
+
+    Inspect:
+      open         Show the memory on a local page in the browser
+      demo         Show every stage on a sample journal
+      context      Print what an agent should read at the start of a session
+      memories     List the typed memories, and where each is used
+      coverage     List log lines that no summary covers (alias: missed)
+      show         Print a file of the memory folder, now or at an earlier time
+      history      List the versions of a file, or the runs
+      blame        Show when each line of a file was added, by which run and engine
+      diff         Show what changed between two versions of a file
+      usage        Show tokens and cost of model calls (alias: cost)
+      list         List the configured memory folders
+      config       Show or edit the configuration
+      serve        Serve the local page without opening a browser
+      export       Write the local page as files, without forms
+
+    Maintain:
+      doctor       Check files, database, and settings
+      rebuild      Rebuild the database from the files
+      upgrade      Write the generated files of an older version in the present form
+      uninstall    Take out what memoird put outside of memory folders
+      model test   Test the configured model and estimate its cost
+
+    Plumbing:
+      run          Watch memory folders and compact what is due (systemd runs this)
+      service      Install, remove, or inspect the systemd user service
+      session      Summarize sessions of coding agents and keep records of them
+      import       Import earlier sessions of agents, or notes of other programs
+      hook         Handle the session events of an agent (its program calls this)
+      mcp          Serve the memory folder to an agent over MCP (its program calls this)
+      completions  Print a completion script for a shell
+      man          Print the manual page, or write one for each command
+      version      Print the version
+
+    Global options:
+          --root <DIR>       Use this memory folder
+          --config <FILE>    Read this configuration file instead of the user's
+          --set <KEY=VALUE>  Set a configuration key for this call (compaction.weekly.ratio=0.1)
+          --json             Print one JSON document on stdout
+      -q, --quiet            Print only errors, warnings, and what was asked for
+      -v, --verbose          Print more details
+          --color <WHEN>     When to use color [default: auto] [possible values: auto, always, never]
+          --no-pager         Print long output at once, not page by page (`MEMOIRD_PAGER`, `PAGER`)
+      -h, --help             Print help (see more with '--help')
+      -V, --version          Print version
+
+    `memoird VERB --help` describes one verb. Exit codes: 0 done or nothing to do, 1 a job failed or is
+    stuck, 2 usage, 65 bad data, 69 model unavailable, 73 cannot write, 75 another process uses the
+    folder, 78 bad configuration.
+    ");
+}
+
+#[test]
+fn a_new_origin_of_logs_counts_once_wisdom_is_forced() {
+    let root = Root::small();
+    root.write("memory/2026-03-20.md", "- [ ] order tulip bulbs at the market hall\n");
+    for day in ["2026-03-23", "2026-03-24", "2026-03-25", "2026-03-26"] {
+        root.write(&format!("memory/{day}.md"), "- Rained all day, read inside\n");
+    }
+    fs::remove_file(root.path("memory/2026-04-13.md")).unwrap();
+    root.run_with_digest(&["compact"]).ok();
+    assert!(!root.read("WISDOM.md").contains("tulip"), "{}", root.read("WISDOM.md"));
+    let path = root.path("");
+    let config = format!(
+        "roots:\n  - path: {}\n    privacy: {{ origin: human }}\n",
+        path.to_str().unwrap().trim_end_matches('/')
+    );
+    root.write("../.config/memoird/config.yaml", &config);
+    // A setting makes nothing due by itself.
+    let idle = root.run_with_digest(&["compact"]).ok();
+    assert!(idle.stderr.starts_with("nothing to do: "), "{idle}");
+    root.run_with_digest(&["compact", "wisdom", "--force"]).ok();
+    assert!(root.read("WISDOM.md").contains("order tulip bulbs"), "{}", root.read("WISDOM.md"));
 }
 
 #[test]
@@ -258,7 +503,76 @@ fn settings_are_shown_with_their_origin() {
     let root = Root::small();
     root.write("memoird.yaml", "zone: Europe/Berlin\nwisdom: {max_entries: 12}\n");
     let args = &["config", "show", "--origin", "--set", "compaction.grace=1h"];
-    let shown = root.run(args).ok().stdout;
+    let shown = root.run(args).ok();
+    insta::assert_snapshot!(shown, @r#"
+    $ memoird config show --origin --set compaction.grace=1h
+     KEY                           VALUE            ORIGIN
+     agent_name                    "small"          default
+     zone                          "Europe/Berlin"  ~/small/memoird.yaml
+     memory_dir                    "memory"         default
+     kind                          "agent"          default
+     project                       null             default
+     writer                        null             default
+     curated                       []               default
+     wisdom_block                  null             default
+     engine                        "extractive"     default
+     model.provider                "openai"         default
+     model.name                    "qwen3:8b"       default
+     model.base_url                null             default
+     model.api_version             null             default
+     model.key_file                null             default
+     model.command                 null             default
+     model.context_tokens          32768            default
+     model.max_output_tokens       6144             default
+     model.batch                   false            default
+     model.fallback                "none"           default
+     model.record                  null             default
+     model.timeouts.connect        "10s"            default
+     model.timeouts.first_byte     "10m"            default
+     model.timeouts.idle           "1m"             default
+     model.timeouts.total          "10m"            default
+     compaction.grace              "1h"             --set
+     compaction.quiet              "2s"             default
+     compaction.whole_below_chars  2000             default
+     compaction.weekly.ratio       0.3              default
+     compaction.weekly.max_ratio   0.35             default
+     compaction.weekly.max_chars   24000            default
+     compaction.monthly.ratio      0.3              default
+     compaction.monthly.max_ratio  0.35             default
+     compaction.monthly.max_chars  10000            default
+     compaction.extract            true             default
+     compaction.open_week          "auto"           default
+     wisdom.max_entries            12               ~/small/memoird.yaml
+     wisdom.max_chars              8000             default
+     wisdom.categories             []               default
+     wisdom.review                 "auto"           default
+     wisdom.digest                 false            environment
+     privacy.personal              "flag"           default
+     privacy.origin                "agent"          default
+     privacy.human_logs            []               default
+     privacy.external_logs         []               default
+     privacy.external_headings     []               default
+     context.budget_tokens         2000             default
+     schedule.extract              "30 2 * * *"     default
+     schedule.weekly               "0 3 * * *"      default
+     schedule.monthly              "15 3 * * *"     default
+     schedule.wisdom               "30 3 * * *"     default
+     schedule.on_change            "auto"           default
+     budget.day.usd                1.0              default
+     budget.day.tokens             null             default
+     budget.day.calls              200              default
+     budget.month.usd              10.0             default
+     budget.month.tokens           null             default
+     budget.month.calls            null             default
+     history.keep                  "forever"        default
+     archive_after_days            null             default
+     on_problem                    null             default
+     metrics_file                  null             default
+     projects_dir                  null             default
+     search.embeddings             null             default
+     mcp.write                     false            default
+    "#);
+    let shown = shown.stdout;
     let origin = |key: &str| {
         let line = shown.lines().find(|it| it.trim_start().starts_with(key));
         let words = line.unwrap_or_else(|| panic!("{key}: {shown}")).split_whitespace();
@@ -346,7 +660,11 @@ fn folders_and_the_version_are_listed() {
     ! `memoird --root DIR status` shows one in detail
     ");
     assert_eq!(root.run(&["list", "--json"]).ok().json()["roots"][0]["agent_name"], "notes");
-    assert_eq!(root.run(&["version"]).ok().stdout, root.run(&["--version"]).ok().stdout);
+    let version = format!("memoird {}\n", env!("CARGO_PKG_VERSION"));
+    for args in [["version"], ["--version"]] {
+        let printed = root.run(&args).ok();
+        assert_eq!((&printed.stdout, &printed.stderr[..]), (&version, ""));
+    }
 }
 
 #[test]
@@ -438,7 +756,9 @@ fn long_output_goes_through_the_pager_and_hits_wrap_on_a_terminal() {
     let Some(long) = on_terminal(&root, "sed s/^/page:/", "show 2026-W10") else {
         return skipped("no terminal can be made: `script` of util-linux is missing");
     };
-    assert!(long.lines().count() > 10 && long.lines().all(|it| it.starts_with("page:")), "{long}");
+    let week = root.read("memory/weekly/2026-W10.md");
+    let paged: Vec<String> = week.lines().map(|it| format!("page:{it}")).collect();
+    assert_eq!(long.lines().collect::<Vec<_>>(), paged);
     for (pager, args) in [
         ("sed s/^/page:/", "show 2026-W10 --no-pager"),
         ("sed s/^/page:/", "show 2026-04-13"), // short

@@ -212,7 +212,7 @@ fn a_dry_run_shows_the_change_and_writes_nothing() {
     - - The cellar was painted on day 10 [2026-03-10:4]
     + - It was painted twice [2026-03-10:4]
     ! nothing was changed
-    ! would also update what is derived from it: monthly 2026-03 and the entries of WISDOM.md that come from months
+    ! would also update what is derived from it: memory/monthly/2026-03.md and the entries of WISDOM.md that come from months
     ");
     let shown =
         root.run(&["correct", &location, "It was painted twice", "--dry-run", "--json"]).ok();

@@ -227,3 +227,32 @@ fn explain_says_why_each_statement_is_in_the_file_or_not() {
     let off = root.run(&args).to_string();
     assert!(off.contains("`wisdom.digest` is off"), "{off}");
 }
+
+#[test]
+fn explain_names_the_line_that_replaces_another() {
+    let root = Root::empty("replaced");
+    root.write("memoird.yaml", "zone: Europe/Berlin\nagent_name: Ada\n");
+    root.write(
+        "memory/2026-04-08.md",
+        // Joined, so that the numbers of statements change.
+        "# Pumps\n- red valve\n- old hose\n\n# Notes\n- The gateway listens on port 8080\n- The morning report is sent at seven\n\
+         - [ ] Order the new pump for well 4\n",
+    );
+    root.write(
+        "memory/2026-04-10.md",
+        "- The gateway was moved from port 8080 to 9090\n- Disabled the morning report\n\
+         - Ordered the new pump for well 4\n",
+    );
+    let args = ["compact", "--explain", "WISDOM.md"];
+    let json = root.run_with_digest(&[&args[..], &["--json"]].concat()).ok();
+    let explained = json.json_as("compact-explain-wisdom");
+    let text = root.run_with_digest(&args).ok().stdout;
+    for line in 1..=3_usize {
+        let mut left_out = explained["left_out"].as_array().unwrap().iter();
+        let older =
+            left_out.find(|it| it["address"] == format!("2026-04-08:{}", line + 5)).unwrap();
+        let newer = format!("2026-04-10:{line}");
+        assert_eq!((&older["why"], &older["replaced_by"]), (&"replaced".into(), &newer[..].into()));
+        assert!(text.contains(&format!("  replaced by {newer}  ")), "{text}");
+    }
+}

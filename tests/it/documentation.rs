@@ -20,11 +20,11 @@ const UPDATE: &str = "MEMOIRD_UPDATE_DOCS";
 /// Verbs that only a build with a feature has.
 const OF_FEATURES: [&str; 2] = ["bundle", "worker"];
 
-fn project(relative: &str) -> PathBuf {
+pub(crate) fn project(relative: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)
 }
 
-fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 

@@ -50,6 +50,7 @@ mod packaging;
 mod picture;
 mod prose;
 mod rebuild;
+mod reference;
 mod review;
 mod run;
 mod sandbox;

@@ -19,21 +19,26 @@ fn home() -> Root {
 /// Writes a service manager into `~/bin` that records its calls.
 pub(crate) fn fake_service_manager(root: &Root) {
     let script = |name: &str, text: &str| {
-        let path = root.home(&format!("bin/{name}"));
-        let text = format!("#!/bin/sh\necho {name} \"$@\" >>\"$HOME/calls\"\n{text}");
-        fs::create_dir_all(root.home("bin")).unwrap();
-        // Written by a shell: a file open for writing in this process could not be executed if another test
-        // starts a process at this moment.
-        let write = ["-c", "printf %s \"$1\" >\"$0\""];
-        let shell = Command::new("/bin/sh").args(write).arg(&path).arg(text).status();
-        assert!(shell.unwrap().success());
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(root, name, &format!("echo {name} \"$@\" >>\"$HOME/calls\"\n{text}"));
     };
     script(
         "systemctl",
         "[ \"$2\" = show ] && printf 'ActiveState=active\\nUnitFileState=enabled\\nMainPID=7\\nNRestarts=0\\nStatusText=watching\\n'\nexit 0\n",
     );
     script("loginctl", "echo no\n");
+}
+
+/// Writes a shell script into `~/bin`.
+fn write_program(root: &Root, name: &str, text: &str) {
+    let path = root.home(&format!("bin/{name}"));
+    fs::create_dir_all(root.home("bin")).unwrap();
+    // Written by a shell: a file open for writing in this process could not be executed if another test
+    // starts a process at this moment.
+    let write = ["-c", "printf %s \"$1\" >\"$0\""];
+    let text = format!("#!/bin/sh\n{text}");
+    let shell = Command::new("/bin/sh").args(write).arg(&path).arg(text).status();
+    assert!(shell.unwrap().success());
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn run(root: &Root, args: &[&str]) -> CommandOutput {
@@ -163,4 +168,23 @@ fn the_unit_passes_the_systemd_security_analysis() {
         return;
     }
     assert!(output.status.success(), "{text}");
+}
+
+#[test]
+fn without_a_bus_of_the_user_the_status_says_what_to_do() {
+    let root = home();
+    run(&root, &["service", "install"]).ok();
+    for name in ["systemctl", "loginctl"] {
+        write_program(
+            &root,
+            name,
+            "echo 'Failed to connect to bus: No medium found' >&2\nexit 1\n",
+        );
+    }
+    insta::assert_snapshot!(run(&root, &["service", "status"]), @r"
+    $ memoird service status
+    unit      ~/.config/systemd/user/memoird.service
+    service   unknown (systemd has no session for this user: log in as the user, not by su or sudo)
+    sandbox   sees the memory folders and nothing else of your home
+    ");
 }

@@ -250,3 +250,38 @@ fn escape_sequences_of_a_log_do_not_reach_the_terminal() {
     assert!(stdout.contains("the importer"), "{stdout}");
     assert!(!stdout.contains('\u{1b}'), "{stdout:?}");
 }
+
+#[test]
+fn a_memory_is_traced_by_each_of_its_names() {
+    let root = Root::new("mara");
+    root.run_with_digest(&["compact"]).ok();
+    let traced = root.run(&["trace", "memory/feedback_how-to-work.md"]).ok().stdout;
+    assert!(traced.starts_with("memory/feedback_how-to-work.md\n├─ "), "{traced}");
+    for name in ["How to work", "feedback_how-to-work", "feedback_how-to-work.md"] {
+        assert_eq!(root.run(&["trace", name]).ok().stdout, traced, "{name}");
+    }
+    let text = root.read("memory/feedback_how-to-work.md");
+    let line = crate::support::line_of(&text, "- From now on every");
+    let of_line = root.run(&["trace", &format!("How to work:{line}")]).ok().stdout;
+    assert!(of_line.starts_with(&format!("memory/feedback_how-to-work.md:{line}  ")), "{of_line}");
+    // A deleted one is known by the name of its file.
+    fs::remove_file(root.path("memory/feedback_how-to-work.md")).unwrap();
+    let gone = root.run(&["trace", "feedback_how-to-work"]);
+    assert!(
+        gone.stderr.contains("`memory/feedback_how-to-work.md` is recorded but not on disk"),
+        "{gone}"
+    );
+    insta::assert_snapshot!(root.run(&["trace", "MEMORY.md"]), @r"
+    $ memoird trace MEMORY.md
+    ! error: `memory/MEMORY.md` lists the memories; a trace begins at one of them
+    !   try: memoird memories  # names their files
+    [exit 2]
+    ");
+    insta::assert_snapshot!(root.run(&["trace", "How to rest"]), @r"
+    $ memoird trace How to rest
+    ! error: there is no `How to rest`
+    !   hint: name a path, a period (2026-W14), or a memory
+    !   try: memoird status  # shows what there is
+    [exit 2]
+    ");
+}

@@ -117,7 +117,11 @@ struct StatusDocument {
 const SHOWN_MAX: usize = 20;
 
 pub(super) fn run(global: &GlobalArgs, args: &BundleArgs, ui: &Ui) -> CommandResult {
-    let (call, root) = Invocation::with_root_to_write(global, ui)?;
+    // A pull makes a memory folder of an ordinary one.
+    let (call, root) = match &args.verb {
+        BundleCommand::Pull(_) => Invocation::with_any_root_to_write(global, ui)?,
+        _ => Invocation::with_root_to_write(global, ui)?,
+    };
     match &args.verb {
         BundleCommand::Push(args) => push(&call, &root, args, ui),
         BundleCommand::Pull(args) => pull(&call, root, args, ui),

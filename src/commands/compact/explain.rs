@@ -155,7 +155,11 @@ fn print_digest(explanation: &DigestExplanation, ui: &Ui) {
     if !left_out.is_empty() {
         ui.data("");
         ui.heading("Left out, best first");
-        let rows: Vec<_> = left_out.iter().map(|it| row(it, Some(it.why.label()))).collect();
+        let why = |it: &ExplainedStatement| match &it.replaced_by {
+            Some(newer) => format!("replaced by {newer}"),
+            None => it.why.label().to_owned(),
+        };
+        let rows: Vec<_> = left_out.iter().map(|it| row(it, Some(&why(it)))).collect();
         ui.table(&["VALUE", "WORTH", "LINE", "SECTION", "WHY", "TEXT"], &rows);
         if left_out.iter().any(|it| matches!(it.why, DigestOutcome::HeldByChecks(_))) {
             ui.note("`memoird show DAY --origins` shows who wrote the lines of a held one, and `memoird review list` what waits for you");

@@ -25,6 +25,7 @@ use crate::{
     },
     operations::{
         error::{CommandError, CommandResult},
+        review::queue::waiting_count,
         workspace::Invocation,
     },
     privacy::PrivacyRules,
@@ -82,6 +83,14 @@ pub(super) fn set_up(
             to_do.push(service::LINGER_HINT.to_owned());
         }
     }
+    // Before the first run nothing was read that could wait.
+    let has_run = layout.database().exists();
+    let waiting = if has_run { waiting_count(&call.open_root(&path)?) } else { Ok(0) };
+    // The folder is set up, whatever can be found out about its queue.
+    let to_review = waiting.unwrap_or_else(|error| {
+        ui.warn(format!("cannot look for what waits for review: {error}"));
+        0
+    });
     let memory_dir = layout.memory_dir();
     let general = args.project.as_ref().filter(|it| **it == path && !args.no_config);
     Ok(InitReport {
@@ -92,7 +101,7 @@ pub(super) fn set_up(
         root: path,
         dry_run: args.dry_run,
         today: call.now.with_timezone(&settings.zone.name.0).date_naive(),
-        found: FolderContents::new(&inventory),
+        found: FolderContents::new(&inventory, to_review),
         wrote,
         hooks: Vec::new(),
         hooks_changed: false,

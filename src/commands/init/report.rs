@@ -62,6 +62,8 @@ pub(super) struct FolderContents {
     wisdom_entries: usize,
     wisdom_entries_own: usize,
     wisdom: bool,
+    /// How many quarantined lines and proposed changes wait for a person.
+    to_review: usize,
     /// Files that are skipped although their names resemble ours.
     problems: Vec<SkippedFile>,
 }
@@ -73,7 +75,7 @@ struct SkippedFile {
 }
 
 impl FolderContents {
-    pub(super) fn new(inventory: &Inventory) -> Self {
+    pub(super) fn new(inventory: &Inventory, to_review: usize) -> Self {
         let foreign = |files: &BTreeMap<Period, SummaryFile>| {
             files.values().filter(|it| it.header.is_none()).count()
         };
@@ -93,6 +95,7 @@ impl FolderContents {
             wisdom_entries: entries().count(),
             wisdom_entries_own: entries().filter(|it| !it.is_managed()).count(),
             wisdom: wisdom.is_some(),
+            to_review,
             problems: inventory
                 .problems
                 .iter()
@@ -170,6 +173,9 @@ impl FolderContents {
                 ),
             });
         }
+        if self.to_review > 0 {
+            lines.push(review_note(self.to_review, "memoird review"));
+        }
         if lines.is_empty() {
             let none =
                 if self.problems.is_empty() { "nothing yet" } else { "nothing that is read" };
@@ -177,6 +183,11 @@ impl FolderContents {
         }
         lines
     }
+}
+
+/// Says how many entries wait for a person, with the command that lists them.
+pub(super) fn review_note(waiting: usize, command: &str) -> String {
+    format!("{waiting} waiting for review: `{command}`")
 }
 
 impl InitReport {

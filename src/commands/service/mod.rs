@@ -468,13 +468,15 @@ impl ServiceStatus {
         if let Some(restarts) = self.restarts.filter(|it| *it > 0) {
             ui.data(format!("restarts  {restarts}; see `journalctl --user -u memoird`"));
         }
-        ui.data(match (self.plain, &unit.plain_reason) {
-            (true, Some(why)) => format!("sandbox   without namespaces: {why}"),
-            (true, None) => "sandbox   without namespaces, by a drop-in".to_owned(),
+        match (self.plain, &unit.plain_reason) {
+            // Without a unit there is nothing that has a sandbox.
+            _ if matches!(unit.state, UnitState::New) => {}
+            (true, Some(why)) => ui.data(format!("sandbox   without namespaces: {why}")),
+            (true, None) => ui.data("sandbox   without namespaces, by a drop-in"),
             (false, _) => {
-                "sandbox   sees the memory folders and nothing else of your home".to_owned()
+                ui.data("sandbox   sees the memory folders and nothing else of your home");
             }
-        });
+        }
         match self.lingers {
             Some(true) => ui.data("linger    runs even while you are logged out"),
             Some(false) => ui.data(format!("linger    {LINGER_HINT}")),

@@ -40,6 +40,7 @@ pub(super) fn run(global: &GlobalArgs, _args: StatusArgs, ui: &Ui) -> CommandRes
     let call = Invocation::load(global)?;
     match call.config.select_root(global.root.as_deref(), &call.environment) {
         Ok(path) => {
+            call.open_root(&path)?.require_set_up()?;
             let status = root_status(&call, &path)?;
             if ui.is_json() {
                 ui.json(&status);

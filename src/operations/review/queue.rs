@@ -82,6 +82,11 @@ pub(crate) fn load_queue(root: &MemoryRoot, decided: bool) -> CommandResult<Revi
     queue_of(root, &view.inventory, decided)
 }
 
+/// Returns how many entries wait for a decision.
+pub(crate) fn waiting_count(root: &MemoryRoot) -> CommandResult<usize> {
+    Ok(entries(&load_queue(root, false)?).iter().filter(|it| it.verdict.is_none()).count())
+}
+
 /// Returns the queue as [`load_queue`] does, given the files of the root.
 pub(crate) fn queue_of(
     root: &MemoryRoot,

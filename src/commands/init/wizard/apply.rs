@@ -28,6 +28,7 @@ use crate::{
         compact::compact_all,
         error::{CommandError, CommandErrorKind, CommandResult},
         format::counted,
+        review::queue::waiting_count,
         workspace::Invocation,
     },
     store::fs::layout::WISDOM_FILE,
@@ -67,6 +68,8 @@ pub(super) struct FirstResult {
     pub(super) memories: usize,
     pub(super) weeks: usize,
     pub(super) months: usize,
+    /// How many quarantined lines and proposed changes wait for a person.
+    pub(super) to_review: usize,
     /// The sanitized text of `WISDOM.md`, once it says something.
     pub(super) wisdom: Option<String>,
 }
@@ -315,6 +318,7 @@ fn compact_folder(call: &Invocation, path: &Path, ui: &Ui) -> CommandResult<Opti
         memories: inventory.memories.len(),
         weeks: inventory.weekly.len(),
         months: inventory.monthly.len(),
+        to_review: waiting_count(&root)?,
         wisdom: wisdom.filter(|it| it.contains("\n- ") || it.contains("\n**")),
     }))
 }

@@ -6,7 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    super::{hooks::HookState, report::InitReport},
+    super::{
+        hooks::HookState,
+        report::{InitReport, review_note},
+    },
     apply::{FirstResult, SetupResult, StepResult},
     findings::{Findings, Place},
     plan::SetupPlan,
@@ -299,6 +302,10 @@ impl WizardReport {
                 ui.note(format_args!("{more} more lines: memoird --root {root} show WISDOM.md"));
             }
             ui.note("");
+        }
+        for folder in self.results.iter().filter(|it| it.to_review > 0) {
+            let command = format!("memoird --root {} review", folder.root.display());
+            ui.note(review_note(folder.to_review, &command));
         }
         if self.has_failed() {
             ui.warn("not everything was set up; `memoird init` goes on where this call stopped");

@@ -230,6 +230,9 @@ pub struct ExplainedStatement {
     pub worth: f64,
     /// What became of it.
     pub why: DigestOutcome,
+    /// The first line of the statement that replaces it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<String>,
 }
 
 impl DigestOutcome {
@@ -270,9 +273,18 @@ pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
     let considered = choice.considered.iter().copied().chain(others);
     let explained = considered.map(|(at, gain, why)| {
         let it = &statements[at];
-        let address = it.citation.addresses().next().map(|it| it.to_string()).unwrap_or_default();
-        let (section, text) = (it.section().title(), it.bullet_text().into_owned());
-        ExplainedStatement { address, section, text, value: 100.0 * gain, worth: it.worth, why }
+        let newer = (why == DigestOutcome::Replaced)
+            .then(|| read.newer.replacing_line(statements, it))
+            .flatten();
+        ExplainedStatement {
+            address: it.citation.addresses().next().map(|it| it.to_string()).unwrap_or_default(),
+            section: it.section().title(),
+            text: it.bullet_text().into_owned(),
+            value: 100.0 * gain,
+            worth: it.worth,
+            why,
+            replaced_by: newer.map(|it| it.to_string()),
+        }
     });
     let (chosen, mut left_out): (Vec<_>, Vec<_>) =
         explained.partition(|it| it.why == DigestOutcome::Chosen);
@@ -290,6 +302,7 @@ pub(crate) fn explain(input: &DigestInput<'_>) -> DigestExplanation {
         value: 0.0,
         worth: 0.0,
         why: DigestOutcome::SaysTooLittle,
+        replaced_by: None,
     }));
     left_out.retain(|it| {
         let count = shown.entry(it.why).or_default();

@@ -100,7 +100,7 @@ impl ModelStatement {
             news_worth: 0.0,
             changed: ChangedThings::default(),
             plan: PlanChange::read(self.kind, (&self.text, &words), self.day(), extractor),
-            is_ended: false,
+            ended_by: None,
             worth: worth_of(self.kind),
             recurrence: 1.0,
             due: due_day(section, &self.text, (self.day(), false)),

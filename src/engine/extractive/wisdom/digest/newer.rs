@@ -22,7 +22,7 @@ use crate::{
             word_list::WordList,
         },
     },
-    memory::statement::StatementKind,
+    memory::{address::Address, statement::StatementKind},
     text::{
         hash::{HashedMap, HashedSet, hash_bytes},
         lexicon::{SENTENCES, WISDOM},
@@ -55,17 +55,17 @@ const PLANS_READ_MAX: usize = 50;
 pub(super) fn mark_ended(statements: &mut [DigestStatement]) {
     let mut ended = made(statements);
     ended.extend(done(statements));
-    let replaced = given_up(statements).into_iter().chain(mended(statements));
-    for (older, newer) in replaced.collect::<Vec<_>>() {
+    let replaced: Vec<_> = given_up(statements).into_iter().chain(mended(statements)).collect();
+    for &(older, newer) in &replaced {
         // Who wanted to know the former value wants to know the new one.
         let inherits = |it: &DigestStatement| says_how_it_is(it.kind) && it.worth.is_finite();
         if inherits(&statements[newer]) && inherits(&statements[older]) {
             statements[newer].worth = statements[newer].worth.max(statements[older].worth);
         }
-        ended.push(older);
     }
-    for at in ended {
-        statements[at].is_ended = true;
+    for (older, newer) in ended.into_iter().chain(replaced) {
+        // Its number is another one once short statements are joined; its line stays.
+        statements[older].ended_by = statements[newer].first_line();
     }
 }
 
@@ -98,35 +98,35 @@ fn says_how_it_is(kind: StatementKind) -> bool {
     matches!(kind, StatementKind::State | StatementKind::Environment | StatementKind::Decision)
 }
 
-/// Returns the open items whose thing a later statement reports as made.
-fn made(statements: &[DigestStatement]) -> Vec<usize> {
+/// Returns the open items whose thing a later statement reports as made, each with that one.
+fn made(statements: &[DigestStatement]) -> Vec<(usize, usize)> {
     let mut last = BTreeMap::new();
     for (at, statement) in statements.iter().enumerate() {
         last.extend(statement.plan.made.as_ref().map(|it| (it, at)));
     }
-    let is_made = |&(at, it): &(usize, &DigestStatement)| {
-        it.plan.to_make.as_ref().and_then(|it| last.get(it)).is_some_and(|made| *made > at)
+    let report_of = |(at, it): (usize, &DigestStatement)| {
+        let made = *last.get(it.plan.to_make.as_ref()?)?;
+        (made > at).then_some((at, made))
     };
-    statements.iter().enumerate().filter(is_made).map(|it| it.0).collect()
+    statements.iter().enumerate().filter_map(report_of).collect()
 }
 
-/// Returns the open items of which a later statement reports that just that was done.
-fn done(statements: &[DigestStatement]) -> Vec<usize> {
+/// Returns the open items of which a later statement reports that just that was done, each with that one.
+fn done(statements: &[DigestStatement]) -> Vec<(usize, usize)> {
     let mut reports: BTreeMap<&(usize, StatementTerms), Vec<(usize, &Deed)>> = BTreeMap::new();
     for (at, statement) in statements.iter().enumerate() {
         if let Some(report) = &statement.plan.done {
             reports.entry(&report.key).or_default().push((at, report));
         }
     }
-    let is_done = |&(at, it): &(usize, &DigestStatement)| {
-        let task = it.plan.to_do.as_ref();
-        let same = task.and_then(|it| Some((it, reports.get(&it.key)?)));
-        same.is_some_and(|(task, reports)| {
-            let later = &reports[reports.partition_point(|it| it.0 <= at)..];
-            later.iter().take(READ_MAX).any(|it| task.is_done_by(it.1))
-        })
+    let report_of = |(at, it): (usize, &DigestStatement)| {
+        let task = it.plan.to_do.as_ref()?;
+        let reports = reports.get(&task.key)?;
+        let later = &reports[reports.partition_point(|it| it.0 <= at)..];
+        let done = later.iter().take(READ_MAX).find(|it| task.is_done_by(it.1))?;
+        Some((at, done.0))
     };
-    statements.iter().enumerate().filter(is_done).map(|it| it.0).collect()
+    statements.iter().enumerate().filter_map(report_of).collect()
 }
 
 /// Returns the statements whose plan a later one gives up, exchanges, or moves, each with that one, which ascend.
@@ -236,13 +236,14 @@ impl NewerStatements {
         Self { of_key, with_stem, last_stop, stopped_names, resumed }
     }
 
-    /// Returns whether all that a statement says was stopped runs again since.
-    fn is_resumed(&self, older: &DigestStatement) -> bool {
-        let mut things = older.changed.stopped.iter().chain(&older.changed.paused).peekable();
+    /// Returns the statement since which all that an older one says was stopped runs again.
+    fn resumption_of(&self, older: &DigestStatement) -> Option<usize> {
+        let things = older.changed.stopped.iter().chain(&older.changed.paused);
         let runs = |thing: &StoppedThing| {
-            self.resumed.iter().any(|(at, it)| *at > older.order && it == thing)
+            let found = self.resumed.iter().find(|(at, it)| *at > older.order && it == thing);
+            found.map(|it| it.0)
         };
-        things.peek().is_some() && things.all(runs)
+        things.map(runs).collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
     /// Returns the statements before the newest one of a label, newest first; none for another one.
@@ -280,40 +281,64 @@ impl NewerStatements {
         as_f64(shared.values().copied().max().unwrap_or(0)) / as_f64(stems.len())
     }
 
-    /// Returns whether a newer statement says that what one is about was stopped.
-    fn is_stopped(&self, older: &DigestStatement) -> bool {
-        let entity = older.subject.and_then(|it| self.last_stop.get(&it.entity));
+    /// Returns a newer statement that says that what one is about was stopped.
+    fn stop_of(&self, older: &DigestStatement) -> Option<usize> {
+        let entity = older.subject.and_then(|it| self.last_stop.get(&it.entity)).copied();
         let with = |stem| self.stopped_names.get(stem).map_or(&[][..], |it| it);
         let mut named = older.terms.stems.hashes().iter().flat_map(with);
-        entity.is_some_and(|it| *it > older.order)
-            || named.any(|(order, name)| *order > older.order && is_about(name, &older.terms))
+        entity.filter(|it| *it > older.order).or_else(|| {
+            named
+                .find(|(order, name)| *order > older.order && is_about(name, &older.terms))
+                .map(|it| it.0)
+        })
     }
 
-    /// Returns whether a newer statement replaces one: that of the same label, one that says that what it is about was
-    /// stopped, or one that shares most words with it, and therefore one of its few rarest words. Of a word in many
-    /// statements only the newest ones are read.
+    /// Returns whether a newer statement replaces one.
     pub(in crate::engine::extractive) fn is_replaced(
         &self,
         statements: &[DigestStatement],
         older: &DigestStatement,
     ) -> bool {
-        let is_old = |key: &u64| {
-            self.of_key.get(key).and_then(|it| it.last()).is_some_and(|it| *it > older.order)
+        older.ended_by.is_some() || self.replacement_of(statements, older).is_some()
+    }
+
+    /// Returns the first line of the newer statement that replaces one.
+    pub(super) fn replacing_line(
+        &self,
+        statements: &[DigestStatement],
+        older: &DigestStatement,
+    ) -> Option<Address> {
+        let newer = || statements[self.replacement_of(statements, older)?].first_line();
+        older.ended_by.clone().or_else(newer)
+    }
+
+    /// Returns the newer statement that replaces one: that of the same label, one that says that what it is about was
+    /// stopped, or one that shares most words with it, and therefore one of its few rarest words. Of a word in many
+    /// statements only the newest ones are read.
+    fn replacement_of(
+        &self,
+        statements: &[DigestStatement],
+        older: &DigestStatement,
+    ) -> Option<usize> {
+        let newest_of = |key: &u64| {
+            self.of_key.get(key).and_then(|it| it.last().copied()).filter(|it| *it > older.order)
         };
-        if older.is_ended || !older.keys.is_empty() && older.keys.iter().all(is_old) {
-            return true;
-        }
-        if ends_with_subject(older) && self.is_stopped(older) || self.is_resumed(older) {
-            return true;
+        let of_labels = || older.keys.iter().map(newest_of).collect::<Option<Vec<_>>>();
+        let by_word = of_labels()
+            .and_then(|it| it.into_iter().max())
+            .or_else(|| ends_with_subject(older).then(|| self.stop_of(older))?)
+            .or_else(|| self.resumption_of(older));
+        if by_word.is_some() {
+            return by_word;
         }
         let with = |stem: &u64| self.with_stem.get(stem).map_or(&[][..], |it| it);
         let mut rarest: Vec<&u64> = older.terms.stems.hashes().iter().collect();
         rarest.sort_by_key(|it| (with(it).len(), **it));
         // Whoever shares three of five words shares one of any three of them.
         let enough = older.terms.stems.len() * 2 / 5 + 1;
-        rarest.into_iter().take(enough).any(|stem| {
+        rarest.into_iter().take(enough).find_map(|stem| {
             let newer = with(stem).iter().rev().take_while(|it| **it > older.order);
-            newer.take(READ_MAX).any(|it| replaces(&statements[*it], older))
+            newer.take(READ_MAX).copied().find(|it| replaces(&statements[*it], older))
         })
     }
 }

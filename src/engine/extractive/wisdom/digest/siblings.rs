@@ -52,7 +52,7 @@ pub(super) fn join_siblings(
         let is_later = |it: &&(usize, StoppedThing)| it.0 > statement.order;
         let mut later = changes.iter().filter(is_later);
         if replaced
-            || statement.is_ended
+            || statement.ended_by.is_some()
             || later.any(|(_, it)| statement.changed.things().any(|own| own == it))
         {
             joined.push(statement);

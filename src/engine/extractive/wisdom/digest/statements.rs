@@ -143,8 +143,8 @@ pub(in crate::engine::extractive) struct DigestStatement {
     pub(super) changed: ChangedThings,
     /// What it says of plans and tasks.
     pub(super) plan: PlanChange,
-    /// Whether a newer one says that what it plans was given up, exchanged, moved, or made.
-    pub(super) is_ended: bool,
+    /// The first line of the newer one that says that what it plans was given up, exchanged, moved, or made.
+    pub(super) ended_by: Option<Address>,
     /// How useful it is at the start of a session, from 0 to about 3.
     pub(in crate::engine::extractive) worth: f64,
     /// How often the logs come back to its words: from .3, never again, to 1.3, on all days.
@@ -172,6 +172,11 @@ impl DigestStatement {
     /// Returns whether its words are about days that are over on `day`.
     pub(super) fn is_over(&self, day: NaiveDate) -> bool {
         self.holds_until.is_some_and(|it| it < day)
+    }
+
+    /// Returns the first line of its own words, without its heading.
+    pub(super) fn first_line(&self) -> Option<Address> {
+        self.own_citation.addresses().next()
     }
 
     /// Returns the section of `WISDOM.md` that it belongs to.
@@ -671,7 +676,7 @@ impl StatementCollector {
             news_worth: news_worth(role.kind, &words),
             changed,
             plan,
-            is_ended: false,
+            ended_by: None,
             terms,
             own_terms,
             worth,

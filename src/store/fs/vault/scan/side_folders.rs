@@ -101,10 +101,12 @@ impl Vault {
         let folder = first.rsplit_once('/').map_or("", |it| it.0);
         let memory =
             if self.layout.memory_dir().is_empty() { "." } else { self.layout.memory_dir() };
+        let (count, them) = match logs.len() {
+            1 => (format!("1 log that is not read, {first}"), "it"),
+            count => (format!("{count} logs that are not read, such as {first}"), "them"),
+        };
         let reason = format!(
-            "{} logs that are not read, such as {first}: move them (`mv {folder}/*.md {memory}/`), or set \
-             `memory_dir: {folder}` in memoird.yaml",
-            logs.len()
+            "{count}: move {them} (`mv {folder}/*.md {memory}/`), or set `memory_dir: {folder}` in memoird.yaml"
         );
         inventory.problems.push(FileProblem::new(path, reason));
     }
