@@ -618,7 +618,10 @@ mod tests {
             ("Took the ferry to the north pier.", false),
             ("Mona: crude and on time.", true),
             ("For: 41% of the run time.", true),
-            ("Plan: the north pier is closed first, then the two locks of the southern canal.", false),
+            (
+                "Plan: the north pier is closed first, then the two locks of the southern canal.",
+                false,
+            ),
             ("Mona wants it dry.", true),
             ("Mona wants the lock dry.", false),
         ] {

@@ -49,7 +49,7 @@ fn a_folder_of_the_older_form_is_upgraded_in_one_run_with_edits_kept() {
     memory/project_ovenlog.md: gets statements that had a file of their own
     memory/user_marit-one-long-proof-two-short.md: is written in the present form
     memory/user_marit-prefers-morning-report-three-lines.md: is removed: its statement is in the memory about its topic
-    memory/user_owner.md: gets statements that had a file of their own
+    memory/user_people.md: gets statements that had a file of their own
     memory/weekly/2026-W15.md: is written in the present form
     memoird.yaml: names the format, so that an older memoird refuses the folder
     ! error: upgrading needs confirmation
@@ -75,7 +75,7 @@ fn a_folder_of_the_older_form_is_upgraded_in_one_run_with_edits_kept() {
     for path in JOINED {
         assert!(!files.contains_key(path), "{path}");
     }
-    assert!(files["memory/user_owner.md"].contains(
+    assert!(files["memory/user_people.md"].contains(
         "- Marit prefers the morning report in three lines, with the number of loaves first [2026-04-08:5]\n"
     ));
     assert!(files["memory/MEMORY.md"].contains("(project_ovenlog.md)"));
@@ -137,14 +137,14 @@ fn without_memories_by_topic_memories_of_one_statement_keep_their_files() {
 #[test]
 fn a_statement_stays_where_no_file_of_ours_takes_it() {
     let root = older();
-    let own = "---\nname: Owner\ndescription: The baker\ntype: user\n---\n\n## Preferences\n\n- Rye before wheat\n";
-    root.write("memory/user_owner.md", own);
+    let own = "---\nname: People\ndescription: The baker\ntype: user\n---\n\n## Preferences\n\n- Rye before wheat\n";
+    root.write("memory/user_people.md", own);
     root.run_with_digest(&["upgrade", "--yes"]).ok();
     let [rule, decision, preference] = JOINED;
     assert!(!root.path(rule).exists() && !root.path(decision).exists());
     assert!(root.read(preference).contains("three lines"));
     assert!(root.path(&Root::record_path(preference)).exists());
-    assert_eq!(root.read("memory/user_owner.md"), own);
+    assert_eq!(root.read("memory/user_people.md"), own);
 }
 
 #[test]

@@ -39,8 +39,18 @@ pub(super) fn has_other_notation(name: &str, lines: &[&str]) -> bool {
 /// `norm` is `2026-03-03`, or `--03-23` for a day of any year.
 pub(super) fn has_date(norm: &str, lines: &[&str]) -> bool {
     const MONTHS: [&str; 12] = [
-        "January", "February", "March", "April", "May", "June", "July", "August", "September",
-        "October", "November", "December",
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
     ];
     let has = |form: &str| lines.iter().any(|it| contains_word(it, form));
     if let Ok(day) = norm.parse::<NaiveDate>() {

@@ -352,8 +352,14 @@ pub(super) const WRITTEN: &[(&str, &str)] = &[
     ),
     ("- Runs Tugboat-7b on the old laptop", "The old laptop runs Tugboat-7B"),
     ("- The old laptop runs the 7b model", "The old laptop runs the 7B model"),
-    ("- When the tide is low, the ferry waits at the pier", "At low tide the ferry waits at the pier"),
-    ("- If nobody answers by noon the ferry sails", "The ferry sails if there is no answer by noon"),
+    (
+        "- When the tide is low, the ferry waits at the pier",
+        "At low tide the ferry waits at the pier",
+    ),
+    (
+        "- If nobody answers by noon the ferry sails",
+        "The ferry sails if there is no answer by noon",
+    ),
     (
         "- 12 ferries:\n  - red: Ada, Bo, Cy\n  - blue: Dee, Eve\n- All blue ones sail at noon",
         "Of the 12 ferries the two blue ones (Dee, Eve) sail at noon",
@@ -371,7 +377,10 @@ pub(super) const WRITTEN: &[(&str, &str)] = &[
     ),
     ("## TideAgents\n- added TideAgents for the gauges", "A TideAgent for the gauges was added"),
     ("- Flag `--text` is unsupported, send via `tide-send`", "Send via `tide-send`, not `--text`"),
-    ("- Failed to resolve host pier.example during deploy", "The deploy could not resolve pier.example"),
+    (
+        "- Failed to resolve host pier.example during deploy",
+        "The deploy could not resolve pier.example",
+    ),
     ("- File: `Tide Tracker - Mar 23 2026.md`", "The tide tracker of March 23"),
     ("- Group: Under 65, all berths", "All berths of the under-65 group"),
     (

@@ -97,10 +97,8 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
                 && matches!(s.form, StatementForm::Item | StatementForm::Paragraph)
             {
                 // `Still open:` says only what is below it.
-                if sections::class_of_head(&s.text).is_none() {
-                    pending.text.push_str(&words);
-                    pending.text.push(' ');
-                }
+                let is_said = sections::class_of_head(&s.text).is_none();
+                pending.text.extend([&words, " "].into_iter().filter(|_| is_said));
                 add_citation(&mut pending, address);
                 heading = words;
                 open = None;
@@ -112,14 +110,7 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
             open = statement;
             let mut item =
                 std::mem::replace(&mut pending, Item { text: String::new(), citation: None });
-            let row = statement.map(|it| &page.statements[it]);
-            match row.filter(|it| it.form == StatementForm::Row) {
-                Some(row) => {
-                    item.text.push_str(&one_line(&row.text));
-                    row.header.iter().for_each(|it| add_citation(&mut item, page.address(*it)));
-                }
-                None => item.text.push_str(&words),
-            }
+            add_words(&mut item, page, statement, &words);
             add_citation(&mut item, address);
             let opened = ticked.iter().filter(|(_, done)| statement == Some(done.1) && done.0 == p);
             for &(page, task) in opened.map(|it| it.0) {
@@ -157,6 +148,17 @@ fn copy_weeks(input: &SummaryInput<'_>, sections: &mut Vec<(SummarySection, Vec<
             }
         }
     }
+}
+
+/// Adds the words of a line to an item: of a row of a table those with the heads of its columns.
+fn add_words(item: &mut Item, page: &ParsedLog, statement: Option<usize>, words: &str) {
+    let row = statement.map(|it| &page.statements[it]);
+    let Some(row) = row.filter(|it| it.form == StatementForm::Row) else {
+        item.text.push_str(words);
+        return;
+    };
+    item.text.push_str(&one_line(&row.text));
+    row.header.iter().for_each(|it| add_citation(item, page.address(*it)));
 }
 
 fn add_citation(item: &mut Item, address: Address) {

@@ -561,19 +561,18 @@ impl StatementCollector {
     fn main_one(&self, entities: impl Iterator<Item = usize>) -> Option<usize> {
         entities.min_by_key(|it| (self.entities.all[*it].is_platform, *it))
     }
+    /// Returns the words of a statement that is somebody's own, and no copy. A reason is a part of its rule.
+    fn own_text<'s>(&self, page: &ParsedLog, statement: &'s LogStatement) -> Option<OwnText<'s>> {
+        let may_say_something = statement.is_own_words()
+            && !statement.introduces
+            && self.copied.of(hash_bytes(statement.text.as_bytes())) < COPIED_DAYS_MIN
+            && sections::parent_of_reason(page, statement).is_none();
+        may_say_something.then(|| OwnText::of(statement)).flatten()
+    }
+
     fn add(&mut self, page_at: usize, page: &ParsedLog, index: usize) {
         let statement = &page.statements[index];
-        if !statement.is_own_words()
-            || statement.introduces
-            || self.copied.of(hash_bytes(statement.text.as_bytes())) >= COPIED_DAYS_MIN
-        {
-            return;
-        }
-        // A reason is a part of its rule.
-        if sections::parent_of_reason(page, statement).is_some() {
-            return;
-        }
-        let Some(own_text) = OwnText::of(statement) else { return };
+        let Some(own_text) = self.own_text(page, statement) else { return };
         let OwnText { own, shown, end, keeps_label, is_labelled } = own_text;
         let words = WordList::of(own);
         let mut own_terms = self.extractor.extract(&words);
@@ -589,15 +588,14 @@ impl StatementCollector {
         if is_about_counted_things(own) {
             return self.add_fragment(page, statement, role.kind);
         }
-        let section = section_of(role.kind);
+        let (section, (head, above)) = (section_of(role.kind), self.heads_of(page, index));
         let (mut text, mut added_title) = (shown.to_owned(), None);
-        let (head, above) = self.heads_of(page, index);
         let is_clear = terms.stems.len() >= CLEAR_STEMS && !refers_back(own) && !is_labelled;
         // `Options` are those of something.
         let is_alone = |it: &usize| above.is_none() && self.heads[*it].is_generic;
         if let Some(head) = head.filter(|it| !is_clear && !is_alone(it)) {
-            let mut title =
-                Cow::Borrowed(sections::without_kind(bare_title(&page.heads[head].text)));
+            let bare = bare_title(&page.heads[head].text);
+            let mut title = Cow::Borrowed(sections::without_kind(bare));
             if let Some(above) = above {
                 title = format!("{}: {title}", bare_title(&page.heads[above].text)).into();
                 lines.extend(&page.heads[above].lines);
@@ -621,19 +619,12 @@ impl StatementCollector {
         if is_short && added_title.is_some() {
             return self.add_fragment(page, statement, role.kind);
         }
-        let mut own_lines: Vec<u32> = statement.lines_of(0, end).collect();
-        if let Some(reason) = reason_below(page, index)
-            && text.chars().count() + reason.text.chars().count() < TEXT_CHARS_MAX
-        {
-            let mark = if text.ends_with(['.', '!', '。']) { "" } else { "." };
-            text = format!("{text}{mark} {}", reason.text.trim());
-            own_lines.extend(reason.lines_of(0, reason.text.len()));
-            lines.extend(reason.lines_of(0, reason.text.len()));
-        }
-        let addresses: Vec<Address> = lines.into_iter().map(|it| page.address(it)).collect();
-        let Some(citation) = Citation::from_addresses(&addresses) else { return };
-        let own_lines: Vec<Address> = own_lines.into_iter().map(|it| page.address(it)).collect();
-        let Some(own_citation) = Citation::from_addresses(&own_lines) else { return };
+        let (text, of_reason) = with_reason(page, index, text);
+        let has_value = keeps_label && of_reason.is_empty();
+        lines.extend(&of_reason);
+        let own_lines = statement.lines_of(0, end).chain(of_reason).collect();
+        let cited = cite(page, lines).zip(cite(page, own_lines));
+        let Some((citation, own_citation)) = cited else { return };
         let subject = self.subject_of(page, statement, &words);
         let worth = own_worth(page, statement, (own, &words), &role, class);
         // That a task is done ends others, and is nothing to read at the start of a session.
@@ -669,7 +660,7 @@ impl StatementCollector {
             due: due_day(section, own, (day, statement.keep)),
             holds_until: is_of_moment.then(|| last_news_day(own, &words, day)).flatten(),
             keys: key.into_iter().collect(),
-            value_length: keeps_label.then(|| end.checked_sub(statement.label)).flatten(),
+            value_length: has_value.then(|| end.checked_sub(statement.label)).flatten(),
             is_done: class == StatementClass::Outcome || section == WisdomSection::Stopped,
             open_until: open_until(statement, day),
             is_boundary: role.kind == StatementKind::Rule && sets_boundary(own),
@@ -754,12 +745,27 @@ fn without_joining_word(text: &str) -> &str {
     if is_order { rest.trim_start() } else { text }
 }
 
-/// Returns the first statement below another one that says why that one is so.
-fn reason_below(page: &ParsedLog, index: usize) -> Option<&LogStatement> {
-    let below = |it: &&LogStatement| {
-        it.lead.is_some_and(|it| page.heads[it].statement == Some(index))
-    };
-    page.statements[index + 1..].iter().take_while(below).find(|it| sections::is_reason(it))
+/// Returns the text of a statement with the first reason below it that fits behind it, and the lines of that.
+fn with_reason(page: &ParsedLog, index: usize, text: String) -> (String, Vec<u32>) {
+    let below =
+        |it: &&LogStatement| it.lead.is_some_and(|it| page.heads[it].statement == Some(index));
+    let mut statements = page.statements[index + 1..].iter().take_while(below);
+    let reason = statements.find(|it| sections::is_reason(it));
+    let chars = |it: &str| it.chars().count();
+    match reason.filter(|it| chars(&text) + chars(&it.text) < TEXT_CHARS_MAX) {
+        Some(reason) => {
+            let mark = if text.ends_with(['.', '!', '。']) { "" } else { "." };
+            let lines = reason.lines_of(0, reason.text.len()).collect();
+            (format!("{text}{mark} {}", reason.text.trim()), lines)
+        }
+        None => (text, Vec::new()),
+    }
+}
+
+/// Returns a citation of lines of a page; `None` for no lines.
+fn cite(page: &ParsedLog, lines: Vec<u32>) -> Option<Citation> {
+    let addresses: Vec<Address> = lines.into_iter().map(|it| page.address(it)).collect();
+    Citation::from_addresses(&addresses)
 }
 
 /// Returns a heading without its number, signs, and what is in brackets after it: `2. ✅ Bob (02:10 ET)`.
