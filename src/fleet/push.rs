@@ -81,6 +81,8 @@ pub(crate) struct PushRequest {
     pub(crate) mine: BTreeSet<String>,
     /// Whether the user answers for former versions that the store keeps.
     pub(crate) accepts_versions: bool,
+    /// Whether words were just forgotten that no object may hold any longer.
+    pub(crate) removes_forgotten: bool,
     /// Whether many removals are meant.
     pub(crate) accepts_missing: bool,
     /// Changes nothing.
@@ -166,7 +168,12 @@ pub(crate) fn push_guarded(
 ) -> Result<PushReport, BundleError> {
     let storage = storage::open(url)?;
     refuse_overlap(root.vault.layout().root(), url)?;
-    let mut state = BundleState::load(root.vault, url)?;
+    // Another push may have begun before the words were forgotten, and cleared the mark.
+    let mut state = if request.removes_forgotten {
+        BundleState::mark_forgotten(root.vault, url)?
+    } else {
+        BundleState::load(root.vault, url)?
+    };
     state.accepts_versions |= request.accepts_versions;
     let local = read_finished(root, &state)?;
     let mut push = Push { root, url, storage: &*storage, request, guard, state: &mut state, show };
@@ -184,10 +191,9 @@ pub(crate) fn push_guarded(
 pub(crate) fn note_forgetting(vault: &Vault) -> Result<Vec<String>, BundleError> {
     let states = BundleState::load_all(vault)?.into_iter().filter(|it| it.root.is_some());
     let mut urls = Vec::new();
-    for mut state in states {
-        state.must_remove = true;
-        state.save(vault)?;
-        urls.push(state.url);
+    for BundleState { url, .. } in states {
+        BundleState::mark_forgotten(vault, &url)?;
+        urls.push(url);
     }
     Ok(urls)
 }
@@ -489,6 +495,10 @@ impl Push<'_, '_> {
     ) -> Result<Option<PushReport>, BundleError> {
         self.require_good_store()?;
         let (before, version) = remote.unzip();
+        if let Some(version) = &version {
+            // Before any content is uploaded.
+            self.refuse_kept_versions(version)?;
+        }
         if before.is_none() && self.state.root.is_none() && self.state.reserved_root.is_none() {
             self.state.reserved_root = Some(new_id()?);
             self.state.save(self.root.vault)?;
@@ -585,7 +595,9 @@ impl Push<'_, '_> {
             (self.show)(0, 1, "testing the store");
             let passed = races::run_races(self.storage, self.url, &new_id()?)?;
             self.refuse_kept_versions(&passed.version)?;
-            if let Some(state_home) = state_home {
+            let drops = self.storage.keeps_old_bytes(&passed.version) == OldBytes::Dropped;
+            // What this folder accepts, others may not.
+            if let Some(state_home) = state_home.filter(|_| drops) {
                 tested_stores::record(state_home, self.url, now);
             }
         }

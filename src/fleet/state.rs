@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     memory::hash::ContentHash,
-    store::fs::{layout::PRIVATE_DIR, vault::Vault},
+    store::fs::{layout::PRIVATE_DIR, lock::StoreNotesLock, vault::Vault},
 };
 
 /// The prefix of all private files of this module.
@@ -52,6 +52,9 @@ pub(crate) struct BundleState {
     /// Whether words were forgotten here that the store may still hold.
     #[serde(default)]
     pub(crate) must_remove: bool,
+    /// How often words were forgotten here: a push clears only the mark of a removal that it knew of when it began.
+    #[serde(default)]
+    pub(crate) forgotten_here: u64,
     /// The manifest whose files are exactly those of `base`.
     #[serde(default)]
     pub(crate) version: Option<ObjectVersion>,
@@ -92,8 +95,28 @@ impl BundleState {
         Ok(states)
     }
 
-    /// Writes the state.
+    /// Writes the state. What was forgotten since it was read stays marked.
     pub(crate) fn save(&self, vault: &Vault) -> Result<(), BundleError> {
+        let _lock = lock(vault)?;
+        match read(vault, &self.path())? {
+            Some(Self { forgotten_here, .. }) if forgotten_here > self.forgotten_here => {
+                Self { must_remove: true, forgotten_here, ..self.clone() }.write(vault)
+            }
+            _ => self.write(vault),
+        }
+    }
+
+    /// Marks that words were forgotten here that the store may still hold, and returns the state.
+    pub(crate) fn mark_forgotten(vault: &Vault, url: &str) -> Result<Self, BundleError> {
+        let _lock = lock(vault)?;
+        let mut state = Self::load(vault, url)?;
+        state.must_remove = true;
+        state.forgotten_here += 1;
+        state.write(vault)?;
+        Ok(state)
+    }
+
+    fn write(&self, vault: &Vault) -> Result<(), BundleError> {
         let text = serde_json::to_string(self).expect("strings and numbers can always be written");
         Ok(vault.write_private(&self.path(), &text)?)
     }
@@ -133,6 +156,11 @@ impl BundleState {
     }
 }
 
+fn lock(vault: &Vault) -> Result<StoreNotesLock, BundleError> {
+    vault.create_private_dir()?;
+    Ok(StoreNotesLock::acquire(vault.layout())?)
+}
+
 fn path_of(url: &str) -> String {
     format!("{PRIVATE_DIR}/{PREFIX}{}{ENDING}", ContentHash::of(url).hex16())
 }
@@ -158,4 +186,33 @@ fn read(vault: &Vault, path: &str) -> Result<Option<BundleState>, BundleError> {
         reason: e.to_string(),
     };
     serde_json::from_str(&text).map(Some).map_err(bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::fs::layout::Layout;
+
+    #[test]
+    fn a_push_clears_only_the_removal_that_it_knew_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let vault = Vault::new(Layout::new(dir.path(), "memory"));
+        let url = "file:///srv/lex";
+        let load = || BundleState::load(&vault, url).unwrap();
+        let before = load();
+        before.save(&vault).unwrap();
+        BundleState::mark_forgotten(&vault, url).unwrap();
+        // A push that began earlier.
+        before.save(&vault).unwrap();
+        assert!(load().must_remove);
+        let mut removed = load();
+        removed.must_remove = false;
+        BundleState::mark_forgotten(&vault, url).unwrap();
+        removed.save(&vault).unwrap();
+        assert!(load().must_remove);
+        let mut removed = load();
+        removed.must_remove = false;
+        removed.save(&vault).unwrap();
+        assert!(!load().must_remove);
+    }
 }

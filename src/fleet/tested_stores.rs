@@ -51,8 +51,10 @@ fn file_of(url: &str) -> Option<PathBuf> {
         PROVIDERS.iter().any(|it| name.starts_with(it))
             && SERVER_WORDS.iter().any(|it| name.contains(it))
     };
-    let mut servers: Vec<(String, String)> =
-        std::env::vars().filter(|(name, _)| is_server(name)).collect();
+    // No server's name is anything but UTF-8.
+    let texts = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut servers: Vec<(String, String)> = texts.filter(|(name, _)| is_server(name)).collect();
     servers.sort_unstable();
     let (scheme, address) = url.split_once("://")?;
     let bucket = address.split('/').next().unwrap_or_default();

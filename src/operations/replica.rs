@@ -2,8 +2,8 @@
 //! and what logs publishes.
 //!
 //! Only a root with `writer: fleet` has somebody else who writes to it all the time. If nothing changed, reading costs
-//! one conditional request. Nobody waits long for a store: without an answer, the copy is read as it is, and the log on
-//! this machine keeps an entry until the next one is published.
+//! one conditional request. Nobody waits long for a store that does not answer it: the copy is read as it is, and the
+//! log on this machine keeps an entry until the next one is published. What follows the first answer has no such limit.
 
 use std::{sync::mpsc, thread, time::Duration};
 
@@ -80,13 +80,15 @@ fn push_entry(call: &Invocation, root: &MemoryRoot, path: &str) -> Result<u64, S
     let claims = call.environment.variable(CLAIMS_VARIABLE);
     let name = RootName::of_url(&state.url).ok();
     let tenant = claims.and(name.as_ref()).map(|it| it.tenant().to_owned());
-    let request = PushRequest { tenant, ..PushRequest::default() };
+    let request = PushRequest {
+        tenant,
+        // Whoever published the manifest has tested the store, which takes too long for one entry.
+        trusts_store: true,
+        state_home: Some(call.environment.state_home.clone()),
+        ..PushRequest::default()
+    };
     let pushed = push::push(&root.bundle_root(call), &state.url, &request, &|_, _, _| {});
     let report = pushed.map_err(|it| it.to_string())?;
-    let left = report.conflicts.iter().chain(&report.skipped).find(|it| it.path == path);
-    if let Some(note) = left {
-        return Err(format!("{path} {}", note.note));
-    }
     // Without a claims database, roots of a tenant have notes.
     let name = name.filter(|_| claims.is_some() || report.tenant.is_some());
     if let Some(name) = name
@@ -95,7 +97,11 @@ fn push_entry(call: &Invocation, root: &MemoryRoot, path: &str) -> Result<u64, S
         // What was published is published; a worker's sweep finds it without the report.
         tracing::warn!("{} was published, but not reported: {error}", state.url);
     }
-    Ok(report.generation)
+    let mut left = report.conflicts.iter().chain(&report.skipped);
+    match left.find(|it| it.path == path) {
+        Some(note) => Err(format!("{path} {}", note.note)),
+        None => Ok(report.generation),
+    }
 }
 
 /// Reports a push and when the root is due: to the claims database, or in the store.

@@ -65,6 +65,26 @@ fn a_store_that_does_not_answer_is_named_and_the_next_push_makes_up_for_it() {
 }
 
 #[test]
+fn a_push_that_began_before_does_not_clear_what_was_forgotten_meanwhile() {
+    let store = Store::new();
+    let root = root_with_word();
+    root.run(&["bundle", "push", &store.url()]).ok();
+    root.run(&["log", "One", "more"]).ok();
+    let pushed = root.run_paused_at(&["bundle", "push"], "bundle.push.published", || {
+        fs::rename(store.path(), store.path().with_extension("away")).unwrap();
+        fs::File::create(store.path()).unwrap();
+        let forgot = root.run_with_digest(&["forget", WORD, "--from-log", "--yes"]);
+        check(&forgot, 1, &["still holds the words"]);
+        fs::remove_file(store.path()).unwrap();
+        fs::rename(store.path().with_extension("away"), store.path()).unwrap();
+    });
+    pushed.ok();
+    check(&root.run(&["bundle", "status"]), 0, &["may hold forgotten words"]);
+    root.run(&["bundle", "push"]).ok();
+    assert!(!store.contents().contains(WORD));
+}
+
+#[test]
 fn a_version_that_another_machine_published_is_named() {
     let store = Store::new();
     let root = root_with_word();

@@ -138,7 +138,11 @@ fn answer(objects: &mut Objects, request: &ModelRequest, count: u64, faults: Fau
             }
             Some((bytes, tag)) => {
                 let body = if request.method == "HEAD" { Vec::new() } else { bytes };
-                Answer::Http { status: 200, headers: vec![("etag", tag), modified], body }
+                let mut headers = vec![("etag", tag.clone()), modified];
+                if faults.keeps_versions {
+                    headers.push(("x-amz-version-id", format!("v{}", tag.trim_matches('"'))));
+                }
+                Answer::Http { status: 200, headers, body }
             }
         },
         "DELETE" => {
@@ -255,6 +259,14 @@ fn an_entry_of_a_fleets_root_is_in_the_store_before_it_is_acknowledged() {
     bucket.run(&here, &["log", "The third entry"]).ok();
     let text = in_store();
     assert!(text.contains("The second entry") && text.contains("The third entry"), "{text}");
+    // A copy does not test the store again.
+    let copy = Root::empty("small");
+    bucket.run(&copy, &["bundle", "pull", url, "--root", "."]).ok();
+    let before = bucket.server.count();
+    bucket.run(&copy, &["log", "From a copy"]).ok();
+    let requests = bucket.server.count() - before;
+    assert!(requests <= 6, "{requests}");
+    assert!(in_store().contains("From a copy"));
 }
 
 #[test]
@@ -298,6 +310,17 @@ fn a_bucket_that_keeps_versions_is_refused_until_its_rule_is_acknowledged() {
     // It is remembered.
     root.run(&["log", "One", "more"]).ok();
     bucket.run(&root, &["bundle", "push"]).ok();
+    // Others on this machine are refused before they upload any content.
+    let objects = || bucket.objects.lock().unwrap().keys().cloned().collect::<Vec<_>>();
+    let before = objects();
+    check(&bucket.run(&Root::small(), &["bundle", "push", "s3://team/acme/other"]), 78, &words);
+    let there = Root::empty("small");
+    bucket.run(&there, &["bundle", "pull", URL, "--root", "."]).ok();
+    there.run(&["log", "From there"]).ok();
+    check(&bucket.run(&there, &["bundle", "push"]), 78, &words);
+    there.append("memoird.yaml", "writer: fleet\n");
+    check(&bucket.run(&there, &["log", "Once more"]), 0, &["keeps former versions"]);
+    assert_eq!(objects(), before);
 }
 
 #[test]

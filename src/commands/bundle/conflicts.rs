@@ -103,7 +103,11 @@ pub(in crate::commands) fn settle_conflicts(
                 let request = PullRequest { theirs: paths, ..PullRequest::default() };
                 pull::pull(&bundle, url, &request, show).map(|it| it.conflicts)
             } else {
-                let request = PushRequest { mine: paths, ..PushRequest::default() };
+                let request = PushRequest {
+                    mine: paths,
+                    state_home: Some(call.environment.state_home.clone()),
+                    ..PushRequest::default()
+                };
                 push::push(&bundle, url, &request, show).map(|it| it.conflicts)
             }
         });

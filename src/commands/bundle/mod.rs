@@ -232,7 +232,12 @@ pub(super) fn remove_forgotten(
     urls: &[String],
     ui: &Ui,
 ) -> bool {
-    let request = PushRequest { accepts_missing: true, ..PushRequest::default() };
+    let request = PushRequest {
+        removes_forgotten: true,
+        accepts_missing: true,
+        state_home: Some(call.environment.state_home.clone()),
+        ..PushRequest::default()
+    };
     let mut is_gone = true;
     for url in urls {
         let pushed =

@@ -504,6 +504,7 @@ fn find_copies(vault: &Vault, impact: &mut ForgetImpact) {
         "lineage.db-shm",
         "daemon.lock",
         "pass.lock",
+        "stores.lock",
         "search.db",
         "vectors.db",
     ];

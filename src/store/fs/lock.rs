@@ -9,6 +9,7 @@
 //! | [`DaemonLock`] | `.memoird/daemon.lock`, and the memory folder | for life | at once, else 75 |
 //! | [`RunLock`] | `.memoird/pass.lock` | for a run or a repair | 30 s, else 75 |
 //! | [`WriteLock`] | the root folder | for a commit | 30 s, else 75 |
+//! | [`StoreNotesLock`] | `.memoird/stores.lock` | while what is known of a store is saved | 30 s, else 75 |
 //!
 //! # Order
 //!
@@ -99,6 +100,13 @@ pub struct WriteLock {
 /// writers (an entry in a log) do not need it.
 #[derive(Debug)]
 pub struct RunLock {
+    _file: File,
+}
+
+/// Proof that only this process saves what a root knows of its stores. Released on drop.
+#[cfg(feature = "fleet")]
+#[derive(Debug)]
+pub(crate) struct StoreNotesLock {
     _file: File,
 }
 
@@ -255,6 +263,20 @@ impl RunLock {
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
             Err(errno) => Err(io(errno.into())),
         }
+    }
+}
+
+#[cfg(feature = "fleet")]
+impl StoreNotesLock {
+    /// Takes the lock of a root, whose private folder exists. Waits at most 30 seconds.
+    ///
+    /// Returns [`LockError::Busy`] if another process holds it for longer.
+    pub(crate) fn acquire(layout: &Layout) -> Result<Self, LockError> {
+        let path = layout.private_dir().join("stores.lock");
+        let io = |source| LockError::Io { path: path.clone(), source };
+        let file = open_lock_file(&path).map_err(io)?;
+        lock_within(&file, layout.root(), &path, WRITE_WAIT, &|| false)?;
+        Ok(Self { _file: file })
     }
 }
 
