@@ -297,6 +297,7 @@ pub(crate) struct HedgingLexicon {
     pub(crate) italian_after_si: LexiconWords,
     pub(crate) spanish_or_french: LexiconWords,
     pub(crate) no_condition_after: LexiconWords,
+    pub(crate) permission_words: LexiconWords,
     pub(crate) no_hedge_after_could: LexiconWords,
     pub(crate) before_month_may: LexiconWords,
     pub(crate) after_month_may: LexiconWords,

@@ -435,7 +435,8 @@ pub(crate) fn needs_previous(sentence: &str) -> bool {
     const COMMENT_WORDS_MAX: usize = 8;
     /// `First file at 15:05.`
     const WORDS_MAX: usize = 4;
-    if refers_back(sentence) || sentence.split_whitespace().nth(WORDS_MAX).is_none() {
+    let is_spaced = !sentence.contains(scripts::is_spaceless);
+    if refers_back(sentence) || is_spaced && sentence.split_whitespace().nth(WORDS_MAX).is_none() {
         return true;
     }
     let [first, second, third] = first_words(sentence);

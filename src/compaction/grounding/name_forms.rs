@@ -28,11 +28,14 @@ pub(super) fn has_other_notation(name: &str, lines: &[&str]) -> bool {
     if plural.is_some_and(|it| lines.iter().any(|line| contains_word(line, &it))) {
         return true;
     }
-    let is_labelled_number = name.split_once('-').is_some_and(|(word, number)| {
-        word.chars().all(char::is_alphabetic) && number.bytes().all(|it| it.is_ascii_digit())
-    });
-    let spaced = name.replace('-', " ").to_lowercase();
-    is_labelled_number && lines.iter().any(|it| contains_word(&it.to_lowercase(), &spaced))
+    // `PAY-42` is a ticket, whatever was paid.
+    let Some((word, number)) = name.split_once('-') else { return false };
+    let is_number = !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit());
+    let is_word = word.chars().count() > 2 && word.chars().skip(1).all(char::is_lowercase);
+    let mut letters = word.chars();
+    let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let spaced = format!("{capital}{} {number}", letters.as_str());
+    is_number && is_word && lines.iter().any(|it| contains_word(it, &spaced))
 }
 
 /// Returns whether the lines have a day in another notation, also within code and file names: `3/3/2026`, `Mar 23 2026`.
@@ -55,10 +58,11 @@ pub(super) fn has_date(norm: &str, lines: &[&str]) -> bool {
     let has = |form: &str| lines.iter().any(|it| contains_word(it, form));
     if let Ok(day) = norm.parse::<NaiveDate>() {
         let (y, m, d) = (day.year(), day.month(), day.day());
-        return [format!("{m}/{d}/{y}"), format!("{d}/{m}/{y}"), format!("{m:02}/{d:02}/{y}")]
-            .iter()
-            .chain(&[format!("{d:02}/{m:02}/{y}"), format!("{d}.{m}.{y}")])
-            .any(|it| has(it));
+        // `3/4/2026` is a day in March for some, and in April for others.
+        let is_clear = m == d || d > 12;
+        let forms = [format!("{m}/{d}/{y}"), format!("{d}/{m}/{y}"), format!("{m:02}/{d:02}/{y}")];
+        return is_clear && (forms.iter().any(|it| has(it)) || has(&format!("{d:02}/{m:02}/{y}")))
+            || has(&format!("{d}.{m}.{y}"));
     }
     let parts = norm.strip_prefix("--").and_then(|it| it.split_once('-'));
     let numbers = parts.and_then(|(m, d)| Some((m.parse::<usize>().ok()?, d.parse::<u8>().ok()?)));

@@ -18,7 +18,7 @@ use crate::{
     text::{
         calendar,
         hash::{HashedMap, hash_bytes},
-        lexicon::{CuePosition, SECTIONS, WISDOM},
+        lexicon::{CUES, CuePosition, SEARCH, SECTIONS, WISDOM},
         scripts,
         stems::english_stem,
         words::split_at_punctuation,
@@ -217,16 +217,16 @@ pub(super) fn is_single(title: &str) -> bool {
     })
 }
 
-/// Returns the statement of which this one only says why it is so, or how to apply it: `Why: …` below a rule.
+/// Returns the statement of which this one only says why it is so: `Why: …` below a rule.
 pub(super) fn parent_of_reason(page: &ParsedLog, statement: &LogStatement) -> Option<usize> {
     let parent = statement.lead.and_then(|it| page.heads[it].statement)?;
     (!page.statements[parent].introduces && is_reason(statement)).then_some(parent)
 }
 
-/// Returns whether the label of a statement says that it is a reason: `Why: …`.
+/// Returns whether the label of a statement of somebody's own says that it is a reason: `Why: …`.
 pub(super) fn is_reason(statement: &LogStatement) -> bool {
     let label = normalized_label(statement.label_text());
-    statement.label > 0 && role_of_label(&label) == Some(BlockRole::Reason)
+    statement.label > 0 && statement.is_own_words() && CUES.reason_titles.contains(&&*label)
 }
 
 /// Returns a title without the label that says what is below it: `Decision: limit 8 °C`.
@@ -241,7 +241,9 @@ pub(super) fn says_title(text: &str, title: &str) -> bool {
         let words = words.iter().filter(|it| !is_stop_word(it));
         words.map(|it| english_stem(it).into_owned()).collect()
     };
-    is_single(title) && stems(without_kind(title)).is_subset(&stems(text))
+    let of_title = || stems(without_kind(title));
+    let denies = || WordList::of(title).iter().any(|it| SEARCH.negations.contains(&it));
+    is_single(title) && !denies() && !of_title().is_empty() && of_title().is_subset(&stems(text))
 }
 
 /// Returns the class that a heading or lead-in gives to the statements below it.

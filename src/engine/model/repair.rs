@@ -30,6 +30,9 @@ const LINES_AROUND: usize = 2;
 /// How many characters are shown of a line that no item cites or lacks.
 const AROUND_CHARS_MAX: usize = 240;
 
+/// How many characters a line with a word that an item lacks may have to be shown whole.
+const HINT_CHARS_MAX: usize = 1000;
+
 /// A shorter word, such as `PR` or `7`, is in many lines: another one has the same only this near.
 const NAME_CHARS_MIN: usize = 4;
 const LINES_NEAR: usize = 8;
@@ -174,8 +177,13 @@ impl<'a> ShownLines<'a> {
             let found = self.all_places().filter(|it| has_it(it) && is_about(it));
             if let Some(place) = found.min_by_key(order) {
                 self.places.insert(place);
-                let at = self.line(place).text.find(missing).unwrap_or_default();
-                self.with_missing.entry(place).or_insert(at);
+                let line = &self.line(place).text;
+                let at = line.find(missing).unwrap_or_default();
+                // Of a long line only what is around one word is shown.
+                let is_other = self.with_missing.insert(place, at).is_some_and(|it| it != at);
+                if is_other || line.chars().count() <= HINT_CHARS_MAX {
+                    self.whole.insert(place);
+                }
                 let id = self.blocks[place.0].id_of(self.line(place));
                 let _ = write!(hints, " `{missing}` is in {id}.");
             }

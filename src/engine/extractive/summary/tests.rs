@@ -290,14 +290,15 @@ fn a_verbatim_week_has_no_lead_in_alone() {
 
 #[test]
 fn a_row_of_a_verbatim_week_has_the_heads_of_its_columns() {
-    let text = "## Ferry\n\n| Day | Trips | Cars |\n|---|---|---|\n| Monday | 4 | 31 |\n| Friday | 6 | 58 |";
+    let text = "## Ferry\n\n| Day | Trips | Cars |\n|---|---|---|\n| Monday | 4 | 31 |\n| | 5 | 40 |\n| Friday | 6 | 58 |";
     let logs = [log("2026-04-01", text)];
     let whole = LengthBudget { verbatim: true, ..budget(10) };
     let draft = summarized("2026-W14", &logs, &[], whole).unwrap();
     assert_eq!(
         print(&draft),
         "# Context\n- Ferry: Monday: Trips 4, Cars 31 [2026-04-01:1,3,5]\n\
-         - Friday: Trips 6, Cars 58 [2026-04-01:3,6]\n"
+         - Monday: Trips 5, Cars 40 [2026-04-01:3,5-6]\n\
+         - Friday: Trips 6, Cars 58 [2026-04-01:3,7]\n"
     );
 }
 

@@ -39,8 +39,14 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
             .statements
             .iter()
             .enumerate()
-            .flat_map(|(s, statement)| statement.lines.iter().map(move |&(_, line)| (line, s)))
+            .flat_map(|(s, statement)| {
+                // A row may have words of one above it, which is another statement.
+                let is_row = statement.form == StatementForm::Row;
+                let from = if is_row { statement.lines.len().saturating_sub(1) } else { 0 };
+                statement.lines[from..].iter().map(move |&(_, line)| (line, s))
+            })
             .collect();
+        let headers: BTreeSet<u32> = page.statements.iter().filter_map(|it| it.header).collect();
         let joined: BTreeSet<u32> = (0..page.heads.len())
             .filter(|&head| headings::is_meaningful(page, head, &templates))
             .map(|head| page.heads[head].line)
@@ -71,7 +77,7 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
                 continue;
             }
             let statement = statement_of.get(&line.number()).copied();
-            if line.kind() == LineKind::TableRow && statement.is_none() {
+            if headers.contains(&line.number()) {
                 // The heads of the columns are in the words of the rows.
                 add_citation(&mut pending, address);
                 continue;
@@ -158,7 +164,8 @@ fn add_words(item: &mut Item, page: &ParsedLog, statement: Option<usize>, words:
         return;
     };
     item.text.push_str(&one_line(&row.text));
-    row.header.iter().for_each(|it| add_citation(item, page.address(*it)));
+    let lines = row.lines.iter().map(|it| &it.1).chain(&row.header);
+    lines.for_each(|it| add_citation(item, page.address(*it)));
 }
 
 fn add_citation(item: &mut Item, address: Address) {

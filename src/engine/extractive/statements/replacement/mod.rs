@@ -661,6 +661,7 @@ mod tests {
             "The rule about the invoices is outdated.",
             "The rule about invoices no longer applies",
             "Die Regel zu invoices gilt nicht mehr",
+            "We changed the rule about invoices: up to 2,000 euros I may pay alone",
         ] {
             assert!(ends(newer), "{newer}");
         }
@@ -674,6 +675,9 @@ mod tests {
             "Somebody asked whether the rule about invoices was withdrawn",
             "The rule about invoices dropped our costs by half",
             "The rule about invoices changed our costs",
+            "The rule about invoices no longer applies to Bo",
+            "The vote about the rule on invoices is over",
+            "Nothing about the rule on invoices changed",
             "The rule about invoices has not changed: 500 euros",
             "If the rule about invoices changed, we would know",
             "Took the book back. The rule about invoices is on page 3",

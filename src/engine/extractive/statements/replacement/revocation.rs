@@ -74,23 +74,34 @@ impl Revocation {
         let revoked = behind.clone().find(|it| is(*it, &SEARCH.revoked_words));
         // `The decision about Postgres dropped our costs` takes nothing back, and `changed our costs` changes none.
         let revoked = revoked.filter(|it| is(*it - 1, &SEARCH.passive_words));
-        let ends_changed = |it: &usize| is(*it, &SEARCH.changed_words) && all[*it].ends_clause;
+        let clause_start = all[..noun].iter().rposition(|it| it.ends_clause).map_or(0, |it| it + 1);
+        let is_plain = !all[clause_start..noun].iter().any(|it| {
+            SEARCH.negations.contains(&&it.folded[..])
+                || ["nothing", "nichts"].contains(&&it.folded[..])
+        });
+        let ends_changed =
+            |it: &usize| is_plain && is(*it, &SEARCH.changed_words) && all[*it].ends_clause;
         let changed = || behind.clone().find(ends_changed);
         let ended_at = revoked.or_else(changed).filter(|it| !is_denied(all, *it));
         // `The rule about Fridays no longer applies`, `die Regel zu Freitagen gilt nicht mehr`
         let over_at = |it: usize| {
             let holds = |it: usize| behind.contains(&it) && is(it, &SEARCH.hold_words);
-            let is_no_longer = is(it, &["no"]) && is(it + 1, &["longer"]) && holds(it + 2);
-            let is_not_more = is(it, &["nicht"]) && is(it + 1, &["mehr"]);
+            // For whom it no longer applies would follow.
+            let ends = |it: usize| it + 1 == all.len() || all[it].ends_clause;
+            let is_no_longer =
+                is(it, &["no"]) && is(it + 1, &["longer"]) && holds(it + 2) && ends(it + 2);
+            let is_not_more = is(it, &["nicht"]) && is(it + 1, &["mehr"]) && ends(it + 1);
             match () {
                 () if is_not_more && holds(it - 1) => Some(it - 1),
-                () => (is_no_longer || is_not_more && holds(it + 2)).then_some(it),
+                () => is_no_longer.then_some(it),
             }
         };
         let ended_at = ended_at.or_else(|| behind.clone().find_map(over_at));
         let takes_back = || {
             (noun.saturating_sub(BEFORE_MAX)..noun).any(|it| {
+                // `We changed the rule about screens: …`
                 let takes = is(it, &SEARCH.revoked_words)
+                    || is(it, &SEARCH.changed_words)
                     || (is(it, &["back"]) && it > 0 && is(it - 1, &SEARCH.take_words));
                 takes && !is_denied(all, it)
             })

@@ -376,10 +376,14 @@ fn denies(newer: &DigestStatement, older: &DigestStatement) -> bool {
 /// Returns whether a decision repeats an older one about the same thing: `Decided once more: SQLite over Postgres`.
 fn confirms(newer: &DigestStatement, older: &DigestStatement) -> bool {
     const STEMS_MIN: usize = 3;
+    const SHARE_MIN: f64 = 0.5;
+    /// Where it says so: at the beginning.
+    const CHARS_MAX: usize = 40;
     let are_decisions = [newer, older].iter().all(|it| it.kind == StatementKind::Decision);
     let says_so = || {
-        let words = newer.text.to_lowercase();
-        WISDOM.confirmations.iter().any(|it| words.contains(it))
+        let opening: String = newer.text.to_lowercase().chars().take(CHARS_MAX).collect();
+        let opening = opening.split([':', '：']).next().unwrap_or_default();
+        WISDOM.confirmations.iter().any(|it| opening.contains(it))
     };
     let shared = || {
         let of_older = older.own_terms.stems.hashes();
@@ -391,7 +395,9 @@ fn confirms(newer: &DigestStatement, older: &DigestStatement) -> bool {
     };
     are_decisions && older.day < newer.day && says_so() && {
         let shared = shared();
-        shared.len() >= STEMS_MIN && is_named(&shared)
+        shared.len() >= STEMS_MIN
+            && is_named(&shared)
+            && older.own_terms.stem_containment(&newer.own_terms) >= SHARE_MIN
     }
 }
 

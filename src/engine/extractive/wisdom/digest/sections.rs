@@ -21,7 +21,7 @@ use crate::{
         wisdom::WisdomSection,
     },
     text::{
-        lexicon::{AUTHORSHIP, WISDOM},
+        lexicon::{AUTHORSHIP, SEARCH, WISDOM},
         sentences::sentence_ranges,
         words,
     },
@@ -116,6 +116,9 @@ pub(super) fn role_of(
         // `Rule: no shoes inside` and `Rule: washed cups go on the shelf` only open like reports.
         let is_rule_label = WISDOM.rule_labels.contains(&&*label_words);
         if statement.task.is_none() && is_rule_label && !is_count {
+            return role(StatementKind::Rule, 1.3);
+        }
+        if statement.task.is_none() && changes_rule(words) {
             return role(StatementKind::Rule, 1.3);
         }
         let label = role_of_label(&label_words);
@@ -238,6 +241,15 @@ fn says_rule(statement: &LogStatement, text: &str, words: &WordList) -> bool {
         !words.has(cue_phrases::LIMITS) && atom::find_atoms(text).iter().any(priced)
     };
     is_early && !is_other && !is_price() && !asks_once(words) && is_lasting(text, words)
+}
+
+/// Returns whether a text says that a rule is another one now: `We changed the rule about screens: …`.
+fn changes_rule(words: &WordList) -> bool {
+    const WORDS: usize = 8;
+    let opening = || words.iter().take(WORDS);
+    opening().any(|it| WISDOM.rule_labels.contains(&it))
+        && opening().any(|it| SEARCH.changed_words.contains(&it))
+        && opening().any(|it| SEARCH.about_words.contains(&it))
 }
 
 /// Returns whether a sentence of a statement that reports something is an order: `Bea burnt her hand. From now on long

@@ -584,8 +584,8 @@ impl StatementCollector {
         if !self.reads(role.kind, day) {
             return;
         }
-        // No heading says what `Number 4 must stay dry` is about.
-        if is_about_counted_things(own) {
+        // No heading says what `Number 4 must stay dry` is about; a longer text says it itself.
+        if is_about_counted_things(own) && terms.stems.len() < CLEAR_STEMS {
             return self.add_fragment(page, statement, role.kind);
         }
         let (section, (head, above)) = (section_of(role.kind), self.heads_of(page, index));

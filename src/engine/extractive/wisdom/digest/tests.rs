@@ -111,6 +111,7 @@ fn feedback_that_orders_is_a_rule_with_its_reason() {
            - Feedback: Ottilie likes the tide charts of the new dashboard\n"],
         &[
             "How to work: the depth sensors are tested in real water, never in the tank. Why: the tank had no waves, and the sensor of the pier broke in the first storm. [2026-04-01:1-2]",
+            "Projects: Feedback: How to apply: any sensor that gets wet is tested in the harbour (2026-04-01) [2026-04-01:1,3]",
             "Projects: Ottilie likes the tide charts of the new dashboard (2026-04-01) [2026-04-01:4]",
         ],
     );
@@ -136,6 +137,19 @@ fn an_order_may_be_joined_to_what_was_said_before() {
     check(
         &["- And from now on the shed of the harbour is locked at night\n"],
         &["How to work: from now on the shed of the harbour is locked at night [2026-04-01:1]"],
+    );
+}
+
+#[test]
+fn a_rule_that_changed_is_the_new_one() {
+    check(
+        &[
+            "- House rule: no radio in the harbour office at noon\n",
+            "- We changed the rule about the radio: on Fridays it may run all day\n",
+        ],
+        &[
+            "How to work: We changed the rule about the radio: on Fridays it may run all day [2026-04-02:1]",
+        ],
     );
 }
 
