@@ -35,17 +35,7 @@ pub(super) fn copy_verbatim(input: &SummaryInput<'_>) -> EngineDraft {
     let conversations = Conversations::of(&pages);
     let ticked = annotations::ticked_tasks(&pages);
     for (p, (page, log)) in pages.iter().zip(input.logs).enumerate() {
-        let statement_of: HashMap<u32, usize> = page
-            .statements
-            .iter()
-            .enumerate()
-            .flat_map(|(s, statement)| {
-                // A row may have words of one above it, which is another statement.
-                let is_row = statement.form == StatementForm::Row;
-                let from = if is_row { statement.lines.len().saturating_sub(1) } else { 0 };
-                statement.lines[from..].iter().map(move |&(_, line)| (line, s))
-            })
-            .collect();
+        let statement_of = statements_by_line(page);
         let headers: BTreeSet<u32> = page.statements.iter().filter_map(|it| it.header).collect();
         let joined: BTreeSet<u32> = (0..page.heads.len())
             .filter(|&head| headings::is_meaningful(page, head, &templates))
@@ -154,6 +144,18 @@ fn copy_weeks(input: &SummaryInput<'_>, sections: &mut Vec<(SummarySection, Vec<
             }
         }
     }
+}
+
+/// Returns the index of the statement that each line of a page is a part of.
+fn statements_by_line(page: &ParsedLog) -> HashMap<u32, usize> {
+    let statements = page.statements.iter().enumerate();
+    let of_statement = statements.flat_map(|(s, statement)| {
+        // A row may have words of one above it, which is another statement.
+        let is_row = statement.form == StatementForm::Row;
+        let from = if is_row { statement.lines.len().saturating_sub(1) } else { 0 };
+        statement.lines[from..].iter().map(move |&(_, line)| (line, s))
+    });
+    of_statement.collect()
 }
 
 /// Adds the words of a line to an item: of a row of a table those with the heads of its columns.
