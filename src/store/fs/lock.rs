@@ -9,7 +9,7 @@
 //! | [`DaemonLock`] | `.memoird/daemon.lock`, and the memory folder | for life | at once, else 75 |
 //! | [`RunLock`] | `.memoird/pass.lock` | for a run or a repair | 30 s, else 75 |
 //! | [`WriteLock`] | the root folder | for a commit | 30 s, else 75 |
-//! | [`StoreNotesLock`] | `.memoird/stores.lock` | while what is known of a store is saved | 30 s, else 75 |
+//! | `StoreNotesLock` | `.memoird/stores.lock` | while what is known of a store is saved | 30 s, else 75 |
 //!
 //! # Order
 //!
