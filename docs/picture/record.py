@@ -53,8 +53,8 @@ Step = namedtuple("Step", "command runs reads")
 SESSION = [
     Step("ls memory | wc -l                  # three months of daily logs", 0.1, 0.8),
     Step("memoird compact                    # no account, no network, no model", 0.5, 2.6),
-    Step("sed -n 20,32p WISDOM.md            # what an agent reads first in a session", 0.1, 6.5),
-    Step("memoird trace WISDOM.md:30         # where is line 30 from?", 0.1, 4.5),
+    Step("sed -n 22,33p WISDOM.md            # what an agent reads first in a session", 0.1, 6.5),
+    Step("memoird trace WISDOM.md:31         # where is line 31 from?", 0.1, 4.5),
     Step('memoird search -n 1 "why sqlite?"  # and what was the reason?', 0.1, 2.0),
 ]
 READ_AT_END = 4.0

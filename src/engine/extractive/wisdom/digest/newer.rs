@@ -376,6 +376,7 @@ fn denies(newer: &DigestStatement, older: &DigestStatement) -> bool {
 /// Returns whether a decision repeats an older one about the same thing: `Decided once more: SQLite over Postgres`.
 fn confirms(newer: &DigestStatement, older: &DigestStatement) -> bool {
     const STEMS_MIN: usize = 3;
+    const NAMES_MIN: usize = 2;
     const SHARE_MIN: f64 = 0.5;
     /// Where it says so: at the beginning.
     const CHARS_MAX: usize = 40;
@@ -390,14 +391,15 @@ fn confirms(newer: &DigestStatement, older: &DigestStatement) -> bool {
         let of_newer = newer.own_terms.stems.hashes().iter();
         of_newer.filter(|it| of_older.contains(it)).collect::<Vec<_>>()
     };
-    let is_named = |stems: &[&u64]| {
-        stems.iter().any(|it| newer.names.contains(it) || older.names.contains(it))
+    let named = |stems: &[&u64]| {
+        stems.iter().filter(|it| newer.names.contains(it) || older.names.contains(it)).count()
     };
     are_decisions && older.day < newer.day && says_so() && {
         let shared = shared();
         shared.len() >= STEMS_MIN
-            && is_named(&shared)
-            && older.own_terms.stem_containment(&newer.own_terms) >= SHARE_MIN
+            && (named(&shared) >= NAMES_MIN
+                || named(&shared) > 0
+                    && older.own_terms.stem_containment(&newer.own_terms) >= SHARE_MIN)
     }
 }
 
