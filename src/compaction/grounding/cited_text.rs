@@ -13,7 +13,7 @@ use super::{
     claims::{self, CitedClaims},
     hedge, line_context, list_counts,
     name_forms::{
-        contains_word, has_call, has_date, has_other_form, has_other_notation, has_path_in_parts,
+        contains_word, has_call, has_other_form, has_other_notation, has_path_in_parts,
         has_shortened_code,
     },
     strength::LineWords,
@@ -280,7 +280,6 @@ impl<'s> CitedText<'s> {
             || (atom.kind == AtomKind::Path && has_path_in_parts(raw, &lines))
             || (atom.kind == AtomKind::Code && has_shortened_code(raw, &lines))
             || has_other_notation(raw, &lines)
-            || (atom.kind == AtomKind::Date && has_date(&atom.norm(text), &lines))
             || is_version_label(raw) && lines.iter().any(|it| has_version(it, &raw[1..]))
         {
             return true;

@@ -600,18 +600,11 @@ fn check_with_wording<S: LineLookup + ?Sized>(
     // The item itself may name what it counts, each of which is checked.
     listed.extend(list_counts::of_line(&text));
     let counts_items = |it: &Quantity| listed.iter().any(|count| it.counts(*count));
-    let has_date = |it: &Quantity| {
-        let at = atoms.partition_point(|atom| atom.end <= it.start);
-        let date = atoms.get(at).filter(|at| at.start <= it.start && at.kind == AtomKind::Date);
-        let lines: Vec<&str> = cited.lines().collect();
-        date.is_some_and(|date| name_forms::has_date(&date.norm(&text), &lines))
-    };
     let is_counted = |it: &Quantity| {
         is_part_of(it.start, VERBATIM_KINDS)
             || names_year_of(&text, it, citation)
             || counts_days(&text[it.start..], citation)
             || cited.has_short_day(&text, it)
-            || has_date(it)
             || name_forms::has_size_in_other_case(&text[it.start..it.end], cited.lines())
             || (it.start < it.end && counts_items(it) && !cited.counts_noun_of(it))
             || is_in_file_name(&text, it, &cited)

@@ -2,8 +2,6 @@
 
 use std::net::Ipv4Addr;
 
-use chrono::{Datelike as _, NaiveDate};
-
 use crate::text::{lexicon::CLAIMS, scripts};
 
 /// Returns whether a line has a size with its letter in the other case: a model of `7b` is one of `7B`.
@@ -36,46 +34,6 @@ pub(super) fn has_other_notation(name: &str, lines: &[&str]) -> bool {
     let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     let spaced = format!("{capital}{} {number}", letters.as_str());
     is_number && is_word && lines.iter().any(|it| contains_word(it, &spaced))
-}
-
-/// Returns whether the lines have a day in another notation, also within code and file names: `3/3/2026`, `Mar 23 2026`.
-/// `norm` is `2026-03-03`, or `--03-23` for a day of any year.
-pub(super) fn has_date(norm: &str, lines: &[&str]) -> bool {
-    const MONTHS: [&str; 12] = [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ];
-    let has = |form: &str| lines.iter().any(|it| contains_word(it, form));
-    if let Ok(day) = norm.parse::<NaiveDate>() {
-        let (y, m, d) = (day.year(), day.month(), day.day());
-        // `3/4/2026` is a day in March for some, and in April for others.
-        let is_clear = m == d || d > 12;
-        let forms = [format!("{m}/{d}/{y}"), format!("{d}/{m}/{y}"), format!("{m:02}/{d:02}/{y}")];
-        return is_clear && (forms.iter().any(|it| has(it)) || has(&format!("{d:02}/{m:02}/{y}")))
-            || has(&format!("{d}.{m}.{y}"));
-    }
-    let parts = norm.strip_prefix("--").and_then(|it| it.split_once('-'));
-    let numbers = parts.and_then(|(m, d)| Some((m.parse::<usize>().ok()?, d.parse::<u8>().ok()?)));
-    numbers.is_some_and(|(month, day)| {
-        let name = month.checked_sub(1).and_then(|it| MONTHS.get(it));
-        name.is_some_and(|name| {
-            // `1 Mar 24 gauges` has no such day, `Mar 24 2026` has.
-            [*name, &name[..3]].iter().any(|it| {
-                let forms = [format!("{it} {day} 20"), format!("{it} {day}, 20")];
-                lines.iter().any(|line| forms.iter().any(|form| line.contains(&form[..])))
-            })
-        })
-    })
 }
 
 /// Returns whether the lines have another form of a word: an address for `URL`, `EN` for `English`, `…/pull/51` for

@@ -9,6 +9,7 @@ pub(super) const LOOKALIKES: &[(&str, &str)] = &[
     ("- Updated parts.md before the order", "Before the order parts.md must be updated"),
     ("- We pay 42 euros for the crane", "PAY-42 covers the crane"),
     ("- Pier report 3/4/2026: all gauges dry", "On 2026-04-03 all gauges were dry"),
+    ("- Pier report 3/23/2026: all gauges dry", "On 2026-03-22 all gauges were dry"),
     (
         "- Normal `foo status` without the App env points at the wrong empty cache.",
         "`foo status` with the App env points at the wrong empty cache",

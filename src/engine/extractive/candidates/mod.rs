@@ -220,6 +220,8 @@ struct NewPiece<'p> {
     is_candidate: bool,
     requires: Option<usize>,
     answers: Option<usize>,
+    /// Whether it is the reason of another statement, in whose bullet it is.
+    is_reason: bool,
 }
 
 impl CandidateCollector<'_> {
@@ -288,6 +290,7 @@ impl CandidateCollector<'_> {
                             && (cut.starts_sentence && of_parent.is_none() || requires.is_some()),
                         requires,
                         answers: answers.filter(|_| piece == 0),
+                        is_reason: of_parent.is_some(),
                     },
                     &mut heads,
                 );
@@ -307,7 +310,7 @@ impl CandidateCollector<'_> {
 
     /// Adds one piece; returns whether it became a unit.
     fn add_piece(&mut self, piece: &NewPiece<'_>, heads: &mut PageHeadings) -> bool {
-        let &NewPiece { page, at, tokens, is_candidate, mut requires, answers } = piece;
+        let &NewPiece { page, at, tokens, is_candidate, mut requires, answers, is_reason } = piece;
         let statement = &page.statements[at.statement];
         let text = statement.piece_text(at.piece);
         let mut found = match tokens {
@@ -349,9 +352,7 @@ impl CandidateCollector<'_> {
         if !chosen {
             return false;
         }
-        let comes_with_parent = sections::parent_of_reason(page, statement).is_some();
-        let lead =
-            parent.filter(|&it| !comes_with_parent && needs_parent(page, it, text, found.stems));
+        let lead = parent.filter(|&it| !is_reason && needs_parent(page, it, text, found.stems));
         // Nothing before it in the summary says what it refers to.
         let refers_alone = requires.is_none() && is_incomplete(at.piece, text);
         let needs_heading = parent.is_none()

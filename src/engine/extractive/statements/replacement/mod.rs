@@ -678,6 +678,7 @@ mod tests {
             "The rule about invoices no longer applies to Bo",
             "The vote about the rule on invoices is over",
             "Nothing about the rule on invoices changed",
+            "Changed a typo in the rule about invoices",
             "The rule about invoices has not changed: 500 euros",
             "If the rule about invoices changed, we would know",
             "Took the book back. The rule about invoices is on page 3",

@@ -101,7 +101,7 @@ impl Revocation {
             (noun.saturating_sub(BEFORE_MAX)..noun).any(|it| {
                 // `We changed the rule about screens: …`
                 let takes = is(it, &SEARCH.revoked_words)
-                    || is(it, &SEARCH.changed_words)
+                    || is(it, &SEARCH.changed_words) && it + 2 >= noun
                     || (is(it, &["back"]) && it > 0 && is(it - 1, &SEARCH.take_words));
                 takes && !is_denied(all, it)
             })

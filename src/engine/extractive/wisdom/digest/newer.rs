@@ -379,12 +379,11 @@ fn confirms(newer: &DigestStatement, older: &DigestStatement) -> bool {
     const NAMES_MIN: usize = 2;
     const SHARE_MIN: f64 = 0.5;
     /// Where it says so: at the beginning.
-    const CHARS_MAX: usize = 40;
+    const WORDS_MAX: usize = 6;
     let are_decisions = [newer, older].iter().all(|it| it.kind == StatementKind::Decision);
     let says_so = || {
-        let opening: String = newer.text.to_lowercase().chars().take(CHARS_MAX).collect();
-        let opening = opening.split([':', '：']).next().unwrap_or_default();
-        WISDOM.confirmations.iter().any(|it| opening.contains(it))
+        let words = WordList::of(&newer.text);
+        (0..WORDS_MAX).any(|it| words.phrase_at(it, &WISDOM.confirmations).is_some())
     };
     let shared = || {
         let of_older = older.own_terms.stems.hashes();

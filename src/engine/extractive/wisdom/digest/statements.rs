@@ -561,12 +561,14 @@ impl StatementCollector {
     fn main_one(&self, entities: impl Iterator<Item = usize>) -> Option<usize> {
         entities.min_by_key(|it| (self.entities.all[*it].is_platform, *it))
     }
-    /// Returns the words of a statement that is somebody's own, and no copy. A reason is a part of its rule.
+    /// Returns the words of a statement that is somebody's own, no copy, and no part of the statement above it.
     fn own_text<'s>(&self, page: &ParsedLog, statement: &'s LogStatement) -> Option<OwnText<'s>> {
+        let parent = sections::parent_of_reason(page, statement);
+        let with_parent = parent.and_then(|it| reason_of(page, it));
         let may_say_something = statement.is_own_words()
             && !statement.introduces
             && self.copied.of(hash_bytes(statement.text.as_bytes())) < COPIED_DAYS_MIN
-            && sections::parent_of_reason(page, statement).is_none();
+            && !with_parent.is_some_and(|it| std::ptr::eq(it, statement));
         may_say_something.then(|| OwnText::of(statement)).flatten()
     }
 
@@ -745,21 +747,22 @@ fn without_joining_word(text: &str) -> &str {
     if is_order { rest.trim_start() } else { text }
 }
 
-/// Returns the text of a statement with the first reason below it that fits behind it, and the lines of that.
-fn with_reason(page: &ParsedLog, index: usize, text: String) -> (String, Vec<u32>) {
+/// Returns the first reason below a statement, `Why: …`, if a bullet has room for both.
+fn reason_of(page: &ParsedLog, index: usize) -> Option<&LogStatement> {
     let below =
         |it: &&LogStatement| it.lead.is_some_and(|it| page.heads[it].statement == Some(index));
     let mut statements = page.statements[index + 1..].iter().take_while(below);
-    let reason = statements.find(|it| sections::is_reason(it));
-    let chars = |it: &str| it.chars().count();
-    match reason.filter(|it| chars(&text) + chars(&it.text) < TEXT_CHARS_MAX) {
-        Some(reason) => {
-            let mark = if text.ends_with(['.', '!', '。']) { "" } else { "." };
-            let lines = reason.lines_of(0, reason.text.len()).collect();
-            (format!("{text}{mark} {}", reason.text.trim()), lines)
-        }
-        None => (text, Vec::new()),
-    }
+    let reason = statements.find(|it| sections::is_reason(it))?;
+    let chars = page.statements[index].text.chars().count() + reason.text.chars().count();
+    (chars < TEXT_CHARS_MAX).then_some(reason)
+}
+
+/// Returns the text of a statement with its reason, and the lines of that.
+fn with_reason(page: &ParsedLog, index: usize, text: String) -> (String, Vec<u32>) {
+    let Some(reason) = reason_of(page, index) else { return (text, Vec::new()) };
+    let mark = if text.ends_with(['.', '!', '。']) { "" } else { "." };
+    let lines = reason.lines_of(0, reason.text.len()).collect();
+    (format!("{text}{mark} {}", reason.text.trim()), lines)
 }
 
 /// Returns a citation of lines of a page; `None` for no lines.
