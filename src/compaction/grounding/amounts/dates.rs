@@ -4,8 +4,6 @@ use std::collections::{BTreeSet, HashSet};
 
 use chrono::{Datelike as _, NaiveDate};
 
-use crate::memory::atom::{self, AtomKind};
-
 /// A day or a month, as far as a text names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PartialDate {
@@ -98,24 +96,9 @@ pub(super) fn parse_dotted_date(run: &str, is_dot_next: bool) -> Option<PartialD
     is_valid.then_some(PartialDate { year, month, day: Some(day) })
 }
 
-/// Returns the days that a text names as `3/23/2026`, and those within code: `Tracker - Mar 23 2026.md`. Of `3/4/2026`
-/// nobody knows whether it is in March or in April.
-pub(super) fn days_in_other_notation(text: &str) -> Vec<PartialDate> {
-    let mut found = Vec::new();
-    if text.contains('/') {
-        let runs = text.split(|c: char| !c.is_ascii_digit() && c != '/');
-        found.extend(runs.filter_map(parse_slashed_date));
-    }
-    if text.contains('`') {
-        let atoms = atom::find_atoms(text);
-        for code in atoms.iter().filter(|it| it.kind == AtomKind::Code) {
-            let inside = code.text(text).trim_matches('`');
-            let dates = atom::find_atoms(inside);
-            let dates = dates.iter().filter(|it| it.kind == AtomKind::Date);
-            found.extend(dates.filter_map(|it| PartialDate::parse(&it.norm(inside))));
-        }
-    }
-    found
+/// Returns the days that a text names as `3/23/2026`. Of `3/4/2026` nobody knows whether it is in March or in April.
+pub(super) fn slashed_dates(text: &str) -> impl Iterator<Item = PartialDate> {
+    text.split(|c: char| !c.is_ascii_digit() && c != '/').filter_map(parse_slashed_date)
 }
 
 fn parse_slashed_date(run: &str) -> Option<PartialDate> {

@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use chrono::{Datelike as _, NaiveDate};
 
 use self::{
-    dates::{DaySet, PartialDate, add_days, days_in_other_notation},
+    dates::{DaySet, PartialDate, add_days, slashed_dates},
     decimal::Decimal,
     scan::find_quantities,
     units::MeasureUnit,
@@ -162,7 +162,7 @@ impl SourceQuantities {
                 }
             }
         }
-        for named in days_in_other_notation(text) {
+        for named in slashed_dates(text) {
             self.add_date(date, named);
         }
         *self.log_days.entry(date).or_insert(true) &= names_other_day && !names_own_day;

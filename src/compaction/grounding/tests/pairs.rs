@@ -9,6 +9,7 @@ pub(super) const LOOKALIKES: &[(&str, &str)] = &[
     ("- Updated parts.md before the order", "Before the order parts.md must be updated"),
     ("- We pay 42 euros for the crane", "PAY-42 covers the crane"),
     ("- Pier report 3/4/2026: all gauges dry", "On 2026-04-03 all gauges were dry"),
+    ("- The file `Tracker - Mar 23 2026.md` is due on 2 April", "The tracker is due on March 23"),
     ("- Pier report 3/23/2026: all gauges dry", "On 2026-03-22 all gauges were dry"),
     (
         "- Normal `foo status` without the App env points at the wrong empty cache.",
@@ -384,7 +385,6 @@ pub(super) const WRITTEN: &[(&str, &str)] = &[
         "- Failed to resolve host pier.example during deploy",
         "The deploy could not resolve pier.example",
     ),
-    ("- File: `Tide Tracker - Mar 23 2026.md`", "The tide tracker of March 23"),
     ("- Group: Under 65, all berths", "All berths of the under-65 group"),
     (
         "- Docs read: [Tide fields](a.md) and [Pier fields](b.md), both short",

@@ -22,6 +22,26 @@ fn held_of(found: &Digest) -> Vec<HeldBullet> {
     found.bullets.iter().map(|it| (it.text.clone(), Some(it.citation.clone()))).collect()
 }
 
+/// What bullets are chosen from where nothing is kept out.
+fn input_of<'a>(
+    logs: &'a [SanitizedLog],
+    model: &'a ModelReading,
+    notes: &'a SeenStatements,
+) -> DigestInput<'a> {
+    DigestInput {
+        logs,
+        states_from: NaiveDate::MIN,
+        model,
+        held: &[],
+        shown: &str::to_owned,
+        entries: &[],
+        notes,
+        kept_out: &|_, _, _| None,
+        kept_out_of_memory: &|_, _, _, _| false,
+        room: 8_000,
+    }
+}
+
 fn bullets(
     days: &[&str],
     room: usize,
@@ -31,17 +51,12 @@ fn bullets(
     let kept_out = |text: &str, citation: &Citation, _: &Citation| {
         is_kept_out(text, citation).then_some(DigestOutcome::KeptOutByPerson)
     };
+    let (model, notes) = Default::default();
     let input = DigestInput {
-        logs: &logs,
-        states_from: NaiveDate::MIN,
-        model: &ModelReading::default(),
-        held: &[],
-        shown: &str::to_owned,
-        entries: &[],
-        notes: &SeenStatements::default(),
         kept_out: &kept_out,
         kept_out_of_memory: &|_, text, citation, _| is_kept_out(text, citation),
         room,
+        ..input_of(&logs, &model, &notes)
     };
     let found = digest(&input);
     assert_eq!(found, digest(&input), "the same logs give the same bullets");
@@ -555,19 +570,9 @@ fn a_bullet_stays_where_a_new_one_is_only_as_good() {
     let days: Vec<&str> = days.iter().map(String::as_str).collect();
     let choose = |days: &[&str], held: &[HeldBullet]| {
         let logs = logs(days);
-        digest(&DigestInput {
-            logs: &logs,
-            states_from: NaiveDate::MIN,
-            model: &ModelReading::default(),
-            held,
-            shown: &str::to_owned,
-            entries: &[],
-            notes: &SeenStatements::default(),
-            kept_out: &|_, _, _| None,
-            kept_out_of_memory: &|_, _, _, _| false,
-            // For two of the four, and not for a third one.
-            room: 300,
-        })
+        let (model, notes) = Default::default();
+        // There is room for two of the four, and not for a third one.
+        digest(&DigestInput { held, room: 300, ..input_of(&logs, &model, &notes) })
     };
     let first = choose(&days[..1], &[]);
     assert_eq!(first.bullets.len(), 2);
@@ -664,18 +669,8 @@ fn a_state_is_old_after_fourteen_days_of_logs() {
         |at: usize| format!("- The gauge {at} of the pier {at} belongs to the office of Brest\n");
     let days: Vec<String> = (1..=15).map(state).collect();
     let logs = logs(&days.iter().map(String::as_str).collect::<Vec<_>>());
-    let read = collect_statements(&DigestInput {
-        logs: &logs,
-        states_from: NaiveDate::MIN,
-        model: &ModelReading::default(),
-        held: &[],
-        shown: &str::to_owned,
-        entries: &[],
-        notes: &SeenStatements::default(),
-        kept_out: &|_, _, _| None,
-        kept_out_of_memory: &|_, _, _, _| false,
-        room: 8_000,
-    });
+    let (model, notes) = Default::default();
+    let read = collect_statements(&input_of(&logs, &model, &notes));
     let ages = statement_ages(&read.statements);
     assert_eq!(ages.len(), 15);
     assert_eq!(ages[0], StatementAge::OldState);
@@ -701,18 +696,8 @@ fn an_open_item_that_a_model_found_stays_for_two_weeks() {
         statements.extend((2..=last).map(ferry));
         let stems = logs[..last].iter().map(|it| it.stem().clone());
         let model = ModelReading { logs: stems.collect(), statements };
-        let input = DigestInput {
-            logs: &logs[..last],
-            states_from: NaiveDate::MIN,
-            model: &model,
-            held: &[],
-            shown: &str::to_owned,
-            entries: &[],
-            notes: &SeenStatements::default(),
-            kept_out: &|_, _, _| None,
-            kept_out_of_memory: &|_, _, _, _| false,
-            room: 8_000,
-        };
+        let notes = SeenStatements::default();
+        let input = input_of(&logs[..last], &model, &notes);
         digest(&input).bullets.iter().any(|it| it.section == WisdomSection::Open)
     };
     assert!(open(15));
@@ -743,21 +728,14 @@ fn of_days_that_a_model_read_bullets_are_what_it_found() {
             statement(StatementKind::State, "Buoy 7", "Battery: 61 percent", "2026-04-01:2"),
         ],
     };
+    let notes = SeenStatements::default();
     let input = DigestInput {
-        logs: &logs,
-        states_from: NaiveDate::MIN,
-        model: &model,
-        held: &[],
-        shown: &str::to_owned,
-        entries: &[],
-        notes: &SeenStatements::default(),
         // The checks of a line are not those of a model's words.
         kept_out: &|text, _, _| {
             text.contains("restart of it")
                 .then_some(DigestOutcome::HeldByChecks(FailedCheck::Unsupported))
         },
-        kept_out_of_memory: &|_, _, _, _| false,
-        room: 8_000,
+        ..input_of(&logs, &model, &notes)
     };
     let texts = |it: Digest| it.bullets.into_iter().map(|it| it.text).collect::<Vec<_>>();
     assert_eq!(
